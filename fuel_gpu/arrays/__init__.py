@@ -1,0 +1,1 @@
+"""The array engine: NumPy or CuPy behind one `xp`."""

@@ -1,0 +1,1 @@
+"""Calibration: how fast each device and each path between devices is, kept as a table."""

@@ -1,0 +1,106 @@
+"""The calibration table's data: devices, transfer curves, rates, raw samples and provenance.
+
+Format history
+--------------
+1   first format
+"""
+
+from typing import Literal
+
+import msgspec
+
+from fuel_gpu.device import Device
+
+FORMAT_VERSION = 1
+
+Provenance = Literal["measured", "shared", "datasheet", "fallback"]
+"""How a number was obtained; `shared` is measured on another device with the same equivalence key."""
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Plain frozen data; an unknown field in a file is an error that names it."""
+
+
+class Machine(_Record):
+    """The machine that the numbers belong to."""
+
+    fingerprint: str
+    system: str = ""
+    cpu: str = ""
+    python: str = ""
+
+
+class DeviceRecord(_Record):
+    """One device as the probe described it when the table was made."""
+
+    id: str
+    backend: str
+    name: str
+    memory_bytes: int
+    driver: str = ""
+    pci_address: str | None = None
+    uuid: str | None = None
+    equivalence_key: str = ""
+    unified_memory: bool = False
+    largest_copy_bytes: int | None = None
+
+    @property
+    def device(self) -> Device:
+        """The device's name as a value."""
+        return Device.parse(self.id)
+
+
+class Point(_Record):
+    """Copies of one size: the median and every sample, in nanoseconds."""
+
+    bytes: int
+    ns: int
+    samples: tuple[int, ...] = ()
+
+
+class Curve(_Record):
+    """A monotone cost curve: knots (bytes, ns) joined by straight lines; past the last knot
+    `tail_bytes_per_ns` goes on. `median_error` and `worst_error` are relative, over the points."""
+
+    knot_bytes: tuple[int, ...]
+    knot_ns: tuple[int, ...]
+    tail_bytes_per_ns: float
+    median_error: float
+    worst_error: float
+
+
+class Transfer(_Record):
+    """Copies from one device to another."""
+
+    src: str
+    dst: str
+    memory: str = "pageable"
+    points: tuple[Point, ...]
+    curve: Curve
+    provenance: Provenance
+
+
+class Rate(_Record):
+    """What one device does with one compute dtype; None where it was not obtained."""
+
+    device: str
+    dtype: str
+    flops_per_ns: float | None
+    bytes_per_ns: float | None
+    launch_ns: int
+    provenance: Provenance
+    flops_samples: tuple[float, ...] = ()
+    bytes_samples: tuple[float, ...] = ()
+    launch_samples: tuple[int, ...] = ()
+
+
+class Table(_Record):
+    """A machine's calibration table."""
+
+    version: int
+    machine: Machine
+    created: str
+    devices: tuple[DeviceRecord, ...]
+    transfers: tuple[Transfer, ...]
+    rates: tuple[Rate, ...]
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,48 @@
+"""The `fuel-gpu` command: registers the commands and turns errors into one line and an exit status."""
+
+import os
+import sys
+
+import typer
+
+from fuel_gpu.errors import FuelGpuError, UsageError
+
+app = typer.Typer(
+    name="fuel-gpu",
+    help="Decide where each operation of a compute graph should run, from numbers measured here.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    epilog="Add --debug to any command to see a full traceback when something fails.",
+)
+
+
+def main() -> None:
+    """Run the command line. Exit status: 0 fine, 2 wrong usage, 1 anything else."""
+    arguments = sys.argv[1:]
+    debug = "--debug" in arguments
+    sys.exit(run([a for a in arguments if a != "--debug"], debug=debug))
+
+
+def run(arguments: list[str], *, debug: bool = False) -> int:
+    """Run one command and give its exit status."""
+    try:
+        app(args=arguments, prog_name="fuel-gpu", standalone_mode=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except FuelGpuError as error:
+        if debug:
+            raise
+        print(f"fuel-gpu: {error}", file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+    except KeyboardInterrupt:
+        print("fuel-gpu: interrupted", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    main()

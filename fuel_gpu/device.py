@@ -1,0 +1,52 @@
+"""The name of a device: a backend and an index, written ``cuda:0``."""
+
+import re
+from dataclasses import dataclass
+
+from fuel_gpu.errors import UsageError
+
+_NAME = re.compile(r"(?P<backend>[a-z][a-z0-9_]*)(?::(?P<index>[0-9]{1,9}))?")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Device:
+    """A memory space with kernels that can run on it.
+
+    Parameters
+    ----------
+    backend
+        How the device is driven: ``cpu``, ``cuda``, ``opencl``, ``vulkan``, ``metal``, or the name
+        of a plugin's backend.
+    index
+        Which of that backend's devices, from 0.
+    """
+
+    backend: str
+    index: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.backend}:{self.index}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Device":
+        """Read ``cuda:0``; a backend alone means its device 0.
+
+        Raises
+        ------
+        UsageError
+            If `text` is not a backend name, optionally followed by a colon and an index.
+        """
+        match = _NAME.fullmatch(text.strip())
+        if match is None:
+            raise UsageError(
+                f"{text!r} is not a device: write a backend and an index, such as cpu:0 or cuda:1"
+            )
+        return cls(match["backend"], int(match["index"] or 0))
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the device's memory is the host's memory tier."""
+        return self.backend == "cpu"
+
+
+HOST = Device("cpu", 0)

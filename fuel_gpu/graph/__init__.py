@@ -1,0 +1,1 @@
+"""Graphs: the arena, recorded decisions, and the ONNX reader."""

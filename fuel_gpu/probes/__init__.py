@@ -1,0 +1,1 @@
+"""Probes: what devices are here, and why the missing ones are missing."""
