@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from fuel_gpu.device import Device
+from fuel_gpu.probes.report import DeviceInfo
 
 FORMAT_VERSION = 1
 
@@ -28,26 +28,6 @@ class Machine(_Record):
     system: str = ""
     cpu: str = ""
     python: str = ""
-
-
-class DeviceRecord(_Record):
-    """One device as the probe described it when the table was made."""
-
-    id: str
-    backend: str
-    name: str
-    memory_bytes: int
-    driver: str = ""
-    pci_address: str | None = None
-    uuid: str | None = None
-    equivalence_key: str = ""
-    unified_memory: bool = False
-    largest_copy_bytes: int | None = None
-
-    @property
-    def device(self) -> Device:
-        """The device's name as a value."""
-        return Device.parse(self.id)
 
 
 class Point(_Record):
@@ -100,7 +80,7 @@ class Table(_Record):
     version: int
     machine: Machine
     created: str
-    devices: tuple[DeviceRecord, ...]
+    devices: tuple[DeviceInfo, ...]
     transfers: tuple[Transfer, ...]
     rates: tuple[Rate, ...]
     notes: tuple[str, ...] = ()

@@ -107,7 +107,9 @@ class Graph:
             If no such node exists.
         """
         if not 0 <= node_id < len(self._nodes):
-            raise PlanError(f"node {node_id} does not exist: the graph has {len(self._nodes)} nodes")
+            raise PlanError(
+                f"node {node_id} does not exist: the graph has {len(self._nodes)} nodes"
+            )
         return self._nodes[node_id]
 
     @property
