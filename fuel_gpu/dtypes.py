@@ -41,7 +41,7 @@ UNIT_ROUNDOFF: Final[dict[str, float]] = {
     "float16": 2.0**-11,
     "bfloat16": 2.0**-8,
 }
-"""Half the distance from 1 to the next number, by compute dtype (IEEE 754; tf32 keeps 10 stored bits)."""
+"""Half the distance from 1 to the next number, by compute dtype (tf32 stores 10 bits)."""
 
 
 def tensor_bytes(dtype: str, elements: int) -> int:

@@ -1,4 +1,4 @@
-"""Every error that a user can cause or mend: one clear message each, no traceback in the commands."""
+"""Every error that a user can cause or mend: one clear message each."""
 
 
 class FuelGpuError(Exception):

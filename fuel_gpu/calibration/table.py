@@ -17,11 +17,7 @@ Provenance = Literal["measured", "shared", "datasheet", "fallback"]
 """How a number was obtained; `shared` is measured on another device with the same equivalence key."""
 
 
-class _Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Plain frozen data; an unknown field in a file is an error that names it."""
-
-
-class Machine(_Record):
+class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The machine that the numbers belong to."""
 
     fingerprint: str
@@ -30,7 +26,7 @@ class Machine(_Record):
     python: str = ""
 
 
-class Point(_Record):
+class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Copies of one size: the median and every sample, in nanoseconds."""
 
     bytes: int
@@ -38,7 +34,7 @@ class Point(_Record):
     samples: tuple[int, ...] = ()
 
 
-class Curve(_Record):
+class Curve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A monotone cost curve: knots (bytes, ns) joined by straight lines; past the last knot
     `tail_bytes_per_ns` goes on. `median_error` and `worst_error` are relative, over the points."""
 
@@ -49,7 +45,7 @@ class Curve(_Record):
     worst_error: float
 
 
-class Transfer(_Record):
+class Transfer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Copies from one device to another."""
 
     src: str
@@ -60,7 +56,7 @@ class Transfer(_Record):
     provenance: Provenance
 
 
-class Rate(_Record):
+class Rate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one device does with one compute dtype; None where it was not obtained."""
 
     device: str
@@ -74,7 +70,7 @@ class Rate(_Record):
     launch_samples: tuple[int, ...] = ()
 
 
-class Table(_Record):
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A machine's calibration table."""
 
     version: int

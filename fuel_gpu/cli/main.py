@@ -1,4 +1,4 @@
-"""The `fuel-gpu` command: registers the commands and turns errors into one line and an exit status."""
+"""The `fuel-gpu` command: registers the commands; an error becomes one line and a status."""
 
 import os
 import sys
