@@ -14,7 +14,7 @@ from fuel_gpu.probes.report import DeviceInfo
 FORMAT_VERSION = 1
 
 Provenance = Literal["measured", "shared", "datasheet", "fallback"]
-"""How a number was obtained; `shared` is measured on another device with the same equivalence key."""
+"""How a number was obtained; `shared`: measured on a device with the same equivalence key."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,26 +27,46 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Copies of one size: the median and every sample, in nanoseconds."""
+    """Copies of one size: the median, its confidence interval and every sample, in nanoseconds.
+
+    `flags` names what the samples show: ``drift``, ``bimodal``, ``unsettled``.
+    """
 
     bytes: int
     ns: int
     samples: tuple[int, ...] = ()
+    interval: tuple[int, int] | None = None
+    flags: tuple[str, ...] = ()
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A monotone cost curve: knots (bytes, ns) joined by straight lines; past the last knot
-    `tail_bytes_per_ns` goes on. `median_error` and `worst_error` are relative, over the points."""
+    """A monotone cost curve over size.
+
+    Straight lines join the knots (bytes, ns); below the first knot its time holds; past the last
+    one each byte costs ``1 / tail_bytes_per_ns``. `median_error` and `worst_error` are relative:
+    each inner point predicted by a fit without it (None where nothing was measured).
+    """
 
     knot_bytes: tuple[int, ...]
     knot_ns: tuple[int, ...]
     tail_bytes_per_ns: float
-    median_error: float
-    worst_error: float
+    median_error: float | None = None
+    worst_error: float | None = None
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Copies from one device to another."""
+    """Copies from one device to another.
+
+    Parameters
+    ----------
+    memory
+        Host memory that the copy used: ``pageable``, ``pinned``, ``mapped`` or ``shared``.
+    size_bound_bytes
+        The largest copy that was allowed on the device (a share of its memory, or its largest
+        allocation); None where nothing was measured.
+    measured
+        When, as an ISO 8601 time; empty where nothing was measured.
+    """
 
     src: str
     dst: str
@@ -54,10 +74,31 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     points: tuple[Point, ...]
     curve: Curve
     provenance: Provenance
+    size_bound_bytes: int | None = None
+    measured: str = ""
+    notes: str = ""
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one device does with one compute dtype; None where it was not obtained."""
+    """What one device does with one compute dtype; None where it was not obtained.
+
+    Parameters
+    ----------
+    flops_per_ns
+        A matrix product's rate, a multiply-accumulate counted as two.
+    bytes_per_ns
+        Streaming through the device's memory, bytes read plus bytes written.
+    launch_ns
+        What starting a kernel costs before it does any work.
+    flops_samples, bytes_samples, launch_samples
+        One figure a run, in the order in which they were taken.
+    flops_interval, bytes_interval, launch_interval
+        95 % confidence interval of the median.
+    flops_kernel, bytes_kernel
+        Which variant of the kernel did best, and at what size.
+    flags
+        What the samples show, such as ``flops: drift``.
+    """
 
     device: str
     dtype: str
@@ -68,6 +109,14 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     flops_samples: tuple[float, ...] = ()
     bytes_samples: tuple[float, ...] = ()
     launch_samples: tuple[int, ...] = ()
+    flops_interval: tuple[float, float] | None = None
+    bytes_interval: tuple[float, float] | None = None
+    launch_interval: tuple[int, int] | None = None
+    flops_kernel: str = ""
+    bytes_kernel: str = ""
+    flags: tuple[str, ...] = ()
+    measured: str = ""
+    notes: str = ""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
