@@ -1,4 +1,4 @@
-"""The one question that placement asks about links: how long does a copy take?"""
+"""The one question that placement asks about links: how long a copy takes."""
 
 from typing import Protocol
 
@@ -12,7 +12,7 @@ class TransferEstimator(Protocol):
     same answer for as long as one plan is being made.
     """
 
-    def estimate_transfer_ns(self, src: Device, dst: Device, bytes: int, /) -> int:
+    def estimate_transfer_ns(self, src: Device, dst: Device, bytes: int) -> int:
         """Price one copy.
 
         Parameters
