@@ -76,7 +76,7 @@ class Node:
     type: TensorType
     kind: Kind = "kernel"
     name: str = ""
-    attributes: Mapping[str, Any] = field(default=_NO_ATTRIBUTES, hash=False)
+    attributes: Mapping[str, Any] = field(default_factory=lambda: _NO_ATTRIBUTES, hash=False)
     bodies: tuple["Graph", ...] = field(default=(), hash=False)
     writes_input: int | None = None
 
