@@ -5,6 +5,7 @@ import sys
 
 import typer
 
+from fuel_gpu.cli.probe import probe
 from fuel_gpu.errors import FuelGpuError, UsageError
 
 app = typer.Typer(
@@ -15,6 +16,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="Add --debug to any command to see a full traceback when something fails.",
 )
+app.callback()(lambda: None)  # so that a single command still goes by its name
+app.command("probe")(probe)
 
 
 def main() -> None:

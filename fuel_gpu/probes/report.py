@@ -16,6 +16,8 @@ class DeviceInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         ``backend:index``.
     memory_bytes
         The device's whole memory, bytes.
+    memory_is_lower_bound
+        The backend does not tell: `memory_bytes` is the largest buffer that it allows.
     largest_allocation_bytes
         The largest single buffer, bytes; None if the backend states no such limit.
     dtypes
@@ -23,11 +25,14 @@ class DeviceInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     driver
         Driver and its version; a table is stale when this changes.
     pci_address, uuid
-        Tie the doors of one card together, where the backend knows them.
+        Tie the doors of one card together, where the backend knows them; written as
+        `fuel_gpu.probes.identity` writes them.
     equivalence_key
         Equal for devices whose measurements may stand for one another (same model, driver, link).
     unified_memory
         Whether its memory is the host's own.
+    host_processor
+        Whether it computes on the host's own cores (the CPU itself, PoCL, llvmpipe).
     simulated
         A simulator (Oclgrind): listed, never planned on.
     details
@@ -38,6 +43,7 @@ class DeviceInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     backend: str
     name: str
     memory_bytes: int
+    memory_is_lower_bound: bool = False
     largest_allocation_bytes: int | None = None
     dtypes: tuple[str, ...] = ("float32",)
     driver: str = ""
@@ -45,6 +51,7 @@ class DeviceInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     uuid: str | None = None
     equivalence_key: str = ""
     unified_memory: bool = False
+    host_processor: bool = False
     simulated: bool = False
     details: dict[str, Any] = {}
 
@@ -63,7 +70,7 @@ class Unavailable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class ProbeReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All that was found; `devices` are in the order cpu, cuda, opencl, vulkan, metal, plugins."""
+    """All that was found, in the order cpu, cuda, opencl, vulkan, metal, d3d12, plugins."""
 
     devices: tuple[DeviceInfo, ...]
     unavailable: tuple[Unavailable, ...] = ()

@@ -1,0 +1,229 @@
+"""Runs untrusted code in child processes: a crash, a hang or a flood ends as one sentence.
+
+A child hands its result back as the last record of its standard output: `MARK`, then the payload.
+Whatever a driver prints there before is ignored; `claim_stdout` sends what it prints after to
+standard error. Both streams are temporary files, so that nobody waits for a pipe that a
+grandchild keeps open, and a child that writes too much is seen by its file's size.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Final
+
+import psutil
+
+MARK: Final = b"\x1e"
+"""Begins the result: the record separator of JSON text sequences (RFC 7464)."""
+
+MAX_OUTPUT_BYTES: Final = 8 << 20
+MAX_MEMORY_BYTES: Final = 4 << 30
+_POLL_S: Final = 0.005
+_KILL_WAIT_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a child ended.
+
+    Parameters
+    ----------
+    payload
+        What it handed back; None if it did not.
+    failure
+        If it did not: why, as the rest of a sentence about it ("crashed with SIGSEGV").
+    """
+
+    payload: bytes | None
+    failure: str = ""
+
+
+@dataclass(slots=True)
+class _Child:
+    process: subprocess.Popen[bytes]
+    stdout: IO[bytes]
+    stderr: IO[bytes]
+    resident_bytes: Callable[[], int] = field(repr=False)
+
+
+def run_isolated(
+    commands: Mapping[str, Sequence[str]],
+    *,
+    timeout_s: float,
+    max_output_bytes: int = MAX_OUTPUT_BYTES,
+    max_memory_bytes: int = MAX_MEMORY_BYTES,
+) -> dict[str, Ending]:
+    """Run Python children side by side and tell how each ended.
+
+    Parameters
+    ----------
+    commands
+        What follows ``python`` for each child, by a name of the caller's choice. A child imports
+        from where this process does.
+    timeout_s
+        Seconds that each may take; then it and the processes it started are killed.
+    max_output_bytes, max_memory_bytes
+        A child that prints more, or holds more resident memory, is killed.
+
+    Returns
+    -------
+    dict
+        An `Ending` for each name. If this call is interrupted, all children are killed first.
+    """
+    children: dict[str, _Child] = {}
+    endings: dict[str, Ending] = {}
+    with contextlib.ExitStack() as cleanup:
+        for name, command in commands.items():
+            stdout = cleanup.enter_context(TemporaryFile())
+            stderr = cleanup.enter_context(TemporaryFile())
+            try:
+                children[name] = _start(command, stdout, stderr)
+            except OSError as error:
+                endings[name] = Ending(None, f"could not be started: {error}")
+            else:
+                cleanup.callback(_kill_if_running, children[name].process)
+        deadline = time.monotonic() + timeout_s
+        while len(endings) < len(commands):
+            for name, child in children.items():
+                if name in endings:
+                    continue
+                if child.process.poll() is not None:
+                    endings[name] = _ending(child, max_output_bytes)
+                    continue
+                excess = _excess(child, deadline, timeout_s, max_output_bytes, max_memory_bytes)
+                if excess:
+                    dead = kill_group(child.process)
+                    endings[name] = Ending(None, excess + ("" if dead else " and cannot be killed"))
+            time.sleep(_POLL_S)
+    return endings
+
+
+def claim_stdout() -> IO[bytes]:
+    """In a child: take standard output for the result, and send later prints to standard error."""
+    sys.stdout.flush()
+    channel = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return channel
+
+
+def hand_back(channel: IO[bytes], payload: bytes) -> None:
+    """In a child: give the result and end, without the exit handlers that drivers crash in."""
+    channel.write(MARK + payload)
+    channel.flush()
+    os._exit(0)
+
+
+def end_with_deadline(seconds: float) -> None:
+    """In a child: let the system end it, so that it cannot outlive a parent that was killed.
+
+    The default action of SIGALRM ends the process in native code too, where Python's own signal
+    handlers never run.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+
+
+def leave_no_core_file() -> None:
+    """In a child: a crash is expected, and its memory is of no use to anyone."""
+    try:
+        import resource
+    except ImportError:  # Windows has neither the module nor core files
+        return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> bool:
+    """Kill a child and the processes it started; False if it does not die.
+
+    A process inside a driver call that cannot be interrupted outlives even SIGKILL.
+    """
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    try:
+        process.wait(_KILL_WAIT_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _start(command: Sequence[str], stdout: IO[bytes], stderr: IO[bytes]) -> _Child:
+    search_path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
+    process = subprocess.Popen(
+        [sys.executable, "-P", *command],
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        env={**os.environ, "PYTHONPATH": search_path},
+        start_new_session=True,
+    )
+    handle = psutil.Process(process.pid)
+    return _Child(process, stdout, stderr, lambda: int(handle.memory_info().rss))
+
+
+def _kill_if_running(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        kill_group(process)
+
+
+def _excess(
+    child: _Child,
+    deadline: float,
+    timeout_s: float,
+    max_output_bytes: int,
+    max_memory_bytes: int,
+) -> str:
+    if time.monotonic() > deadline:
+        return f"did not answer within {timeout_s:g} s and was stopped"
+    if max(_size(child.stdout), _size(child.stderr)) > max_output_bytes:
+        return f"printed more than {max_output_bytes >> 20} MiB and was stopped"
+    with contextlib.suppress(psutil.Error):
+        if child.resident_bytes() > max_memory_bytes:
+            return f"took more than {max_memory_bytes >> 20} MiB of memory and was stopped"
+    return ""
+
+
+def _size(stream: IO[bytes]) -> int:
+    return os.fstat(stream.fileno()).st_size
+
+
+def _ending(child: _Child, max_output_bytes: int) -> Ending:
+    status = child.process.returncode
+    if status != 0:
+        kill_group(child.process)
+        return Ending(None, _describe_exit(status) + _last_words(child))
+    if max(_size(child.stdout), _size(child.stderr)) > max_output_bytes:
+        return Ending(None, f"printed more than {max_output_bytes >> 20} MiB")
+    child.stdout.seek(0)
+    _, mark, payload = child.stdout.read().rpartition(MARK)
+    if not mark:
+        return Ending(None, "exited before it reported" + _last_words(child))
+    return Ending(payload)
+
+
+def _describe_exit(status: int) -> str:
+    if status >= 0:
+        return f"exited with status {status} before it reported"
+    try:
+        return f"crashed with {signal.Signals(-status).name}"
+    except ValueError:
+        return f"crashed with signal {-status}"
+
+
+def _last_words(child: _Child) -> str:
+    size = _size(child.stderr)
+    child.stderr.seek(max(0, size - 2000))
+    lines = [
+        line.strip() for line in child.stderr.read().decode(errors="replace").splitlines() if line
+    ]
+    return f" ({lines[-1][:200]})" if lines else ""

@@ -1,0 +1,116 @@
+"""The probe of the whole machine: every backend at once, each where it can do no harm."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from fuel_gpu.errors import UsageError
+from fuel_gpu.probes import cpu, registry
+from fuel_gpu.probes.isolation import Ending, run_isolated
+from fuel_gpu.probes.report import ProbeReport, Unavailable
+
+DEFAULT_TIMEOUT_S: Final = 20.0
+"""Long enough for a server's driver that first has to wake eight cards."""
+
+
+def probe(
+    backends: Sequence[str] | None = None, *, timeout_s: float = DEFAULT_TIMEOUT_S
+) -> ProbeReport:
+    """Find the devices of this machine, and say why the missing ones are missing.
+
+    Each backend but the CPU is enumerated in a child process. A driver that crashes, hangs,
+    exits, prints garbage or fills memory costs its own devices and one line of the report.
+
+    Parameters
+    ----------
+    backends
+        Only these: ``cpu``, ``cuda``, ``opencl``, ``vulkan``, ``metal``, ``d3d12``, or a plugin's.
+        None for all.
+    timeout_s
+        Seconds that each backend may take; they run side by side.
+
+    Returns
+    -------
+    ProbeReport
+        Devices in the order cpu, cuda, opencl, vulkan, metal, d3d12, plugins by name.
+
+    Raises
+    ------
+    UsageError
+        If a backend is unknown, or the limit is not a positive number of seconds.
+    """
+    if not 0 < timeout_s < float("inf"):
+        raise UsageError(f"a probe's time limit must be a positive number of seconds: {timeout_s}")
+    plugins = registry.plugins()
+    known = registry.in_report_order(
+        {*registry.BACKEND_ORDER, *plugins.entry_points, *plugins.rejected}
+    )
+    wanted = known if backends is None else list(dict.fromkeys(backends))
+    for name in wanted:
+        if name not in known:
+            raise UsageError(f"{name!r} is not a backend; known are {', '.join(known)}")
+    to_run = registry.in_report_order(
+        {registry.ALSO_FOUND_BY.get(name, name) for name in wanted}
+        & {*registry.BUILT_IN, *plugins.entry_points}
+    )
+    endings = run_isolated(
+        {
+            name: ("-m", "fuel_gpu.probes.child", name, str(timeout_s))
+            for name in to_run
+            if name != cpu.backend
+        },
+        timeout_s=timeout_s,
+    )
+    reports = [
+        read_ending(name, endings[name]) if name in endings else cpu.enumerate_devices()
+        for name in to_run
+    ]
+    rejected = tuple(
+        Unavailable(backend=name, reason=reason, remedy="uninstall it, or have it renamed")
+        for name, reason in plugins.rejected.items()
+        if name in wanted
+    )
+    devices = [device for report in reports for device in report.devices]
+    return ProbeReport(
+        devices=tuple(
+            device
+            for name in registry.in_report_order({device.backend for device in devices})
+            if name in wanted
+            for device in devices
+            if device.backend == name
+        ),
+        unavailable=(*(line for report in reports for line in report.unavailable), *rejected),
+    )
+
+
+def read_ending(backend: str, ending: Ending) -> ProbeReport:
+    """Read what a backend's child handed back; whatever is wrong with it becomes one line."""
+    if ending.payload is None:
+        return _broken(backend, f"its probe {ending.failure}")
+    try:
+        report = msgspec.json.decode(ending.payload, type=ProbeReport)
+    except msgspec.DecodeError as error:
+        return _broken(backend, f"its probe returned nonsense: {error}")
+    counts = {backend: 0} | {b: 0 for b, by in registry.ALSO_FOUND_BY.items() if by == backend}
+    for device in report.devices:
+        if device.backend not in counts:
+            return _broken(backend, f"its probe returned nonsense: a {device.backend} device")
+        due = f"{device.backend}:{counts[device.backend]}"
+        if device.id != due:
+            return _broken(backend, f"its probe returned nonsense: {device.id} where {due} was due")
+        if device.memory_bytes < 0:
+            return _broken(backend, f"its probe returned nonsense: {due} has negative memory")
+        counts[device.backend] += 1
+    return report
+
+
+def _broken(backend: str, reason: str) -> ProbeReport:
+    if backend in registry.BUILT_IN:
+        remedy = f"the {backend} driver is at fault: update, repair or remove it"
+        if "did not answer" in reason:
+            remedy += "; if it is only slow, allow it more time (--timeout)"
+    else:
+        remedy = f"the plugin that registers {backend!r} is at fault: update or uninstall it"
+    line = Unavailable(backend=backend, reason=reason, remedy=remedy)
+    return ProbeReport(devices=(), unavailable=(line,))
