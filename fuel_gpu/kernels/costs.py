@@ -1,0 +1,125 @@
+"""What an operation costs: FLOPs and bytes moved, by its operator's formula."""
+
+from dataclasses import dataclass
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from fuel_gpu.graph.arena import Graph, Node, NodeId, TensorType
+from fuel_gpu.kernels import (
+    costs_contrib,
+    costs_elementwise,
+    costs_movement,
+    costs_products,
+    costs_recurrent,
+    costs_reductions,
+)
+from fuel_gpu.kernels.operands import FlopFormula, Operands
+from fuel_gpu.numbers import saturate
+
+FLOPS: Final[dict[str, FlopFormula]] = {
+    **costs_elementwise.FLOPS,
+    **costs_movement.FLOPS,
+    **costs_products.FLOPS,
+    **costs_recurrent.FLOPS,
+    **costs_reductions.FLOPS,
+    **costs_contrib.FLOPS,
+}
+"""FLOPs by operator, over all families."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCost:
+    """What one operation does, whatever device does it.
+
+    Parameters
+    ----------
+    flops
+        Floating-point operations, a multiply-accumulate counted as two.
+    bytes_moved
+        Bytes of each distinct input read once and of every output written.
+    estimated
+        Whether the operator has no formula, or a shape or trip count is only assumed.
+    """
+
+    flops: int
+    bytes_moved: int
+    estimated: bool = False
+
+
+_FREE: Final = OperationCost(0, 0)
+
+
+def operation_cost(graph: Graph, node_id: NodeId) -> OperationCost:
+    """Price a node by its operator, attributes and shapes; only kernels cost anything.
+
+    A nested graph is priced from its body: If by the dearer branch, Loop and Scan by the body
+    times the trip count. All figures saturate at 2**64 - 1.
+    """
+    node = graph.node(node_id)
+    if node.kind != "kernel":
+        return _FREE
+    if node.bodies:
+        return _nested(graph, node_id, node)
+    operands = _operands(graph, node_id, node)
+    formula = FLOPS.get(node.op)
+    estimated = formula is None or bool(node.attributes.get("shape_is_bound"))
+    flops = formula(operands) if formula else 0
+    moved = costs_movement.BYTES.get(node.op)
+    moved_bytes = moved(operands) if moved else _all_bytes(graph, node, operands.outputs)
+    return OperationCost(saturate(flops), saturate(moved_bytes), estimated)
+
+
+def _operands(graph: Graph, node_id: NodeId, node: Node) -> Operands:
+    inputs = tuple(graph.node(i).type for i in node.inputs)
+    return Operands(node, inputs, (node.type, *_picked(graph).get(node_id, ())))
+
+
+def _all_bytes(graph: Graph, node: Node, outputs: tuple[TensorType, ...]) -> int:
+    distinct = {graph.storage(i): graph.node(i).type.bytes for i in node.inputs}
+    return sum(distinct.values()) + sum(t.bytes for t in outputs)
+
+
+def _nested(graph: Graph, node_id: NodeId, node: Node) -> OperationCost:
+    bodies = [graph_cost(body) for body in node.bodies]
+    if node.op == "If":
+        return max(bodies, key=lambda c: (c.flops + c.bytes_moved, c.flops))
+    trips = node.attributes.get("trip_count")
+    times = 1 if trips is None else int(trips)
+    return OperationCost(
+        saturate(sum(c.flops for c in bodies) * times),
+        saturate(sum(c.bytes_moved for c in bodies) * times),
+        trips is None or any(c.estimated for c in bodies),
+    )
+
+
+def graph_cost(graph: Graph) -> OperationCost:
+    """Sum the cost of every node that the graph's outputs need."""
+    costs = [operation_cost(graph, node_id) for node_id in graph.topological_order()]
+    return OperationCost(
+        saturate(sum(c.flops for c in costs)),
+        saturate(sum(c.bytes_moved for c in costs)),
+        any(c.estimated for c in costs),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Picks:
+    stamp: tuple[int, int]
+    types: dict[NodeId, tuple[TensorType, ...]]
+
+
+_PICKS: WeakKeyDictionary[Graph, _Picks] = WeakKeyDictionary()
+
+
+def _picked(graph: Graph) -> dict[NodeId, tuple[TensorType, ...]]:
+    """Types of the further outputs by producer, found once for each state of a graph."""
+    stamp = (len(graph), graph.topology_generation)
+    found = _PICKS.get(graph)
+    if found is None or found.stamp != stamp:
+        types: dict[NodeId, tuple[TensorType, ...]] = {}
+        for node in graph.nodes:
+            if node.kind == "pick":
+                producer = node.inputs[0]
+                types[producer] = (*types.get(producer, ()), node.type)
+        found = _PICKS[graph] = _Picks(stamp, types)
+    return found.types

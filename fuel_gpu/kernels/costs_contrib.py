@@ -1,0 +1,120 @@
+"""FLOPs of the operators that lie outside the ONNX standard: com.microsoft and ai.onnx.ml."""
+
+from functools import partial
+from typing import Final
+
+from fuel_gpu.kernels.costs_elementwise import TRANSCENDENTAL, per_element
+from fuel_gpu.kernels.costs_products import attention_core, conv, gemm, matmul, matmul_k
+from fuel_gpu.kernels.costs_reductions import mean_variance, root_mean_square
+from fuel_gpu.kernels.operands import FlopFormula, Operands
+
+
+def _fused_matmul(operands: Operands) -> int:
+    scaled = operands.attributes.get("alpha", 1.0) != 1.0
+    return (2 * matmul_k(operands) + int(scaled)) * operands.elements
+
+
+def _matmul_nbits(operands: Operands) -> int:
+    """Count the product, and scale and shift for each weight that is unpacked on the way."""
+    k, n = operands.integer("K"), operands.integer("N")
+    return 2 * k * operands.elements + 2 * k * n
+
+
+def _attention_projected(operands: Operands) -> int:
+    """com.microsoft Attention: the projection to Q, K and V, then attention over them."""
+    data, weight = operands.inputs[0], operands.inputs[1]
+    batch, queries, _ = data.shape
+    sizes = operands.attributes.get("qkv_hidden_sizes") or [weight.shape[1] // 3] * 3
+    heads = operands.integer("num_heads", 1)
+    past = operands.at(4)
+    keys = queries + (past.shape[3] if past is not None else 0)
+    projection = (2 * weight.shape[0] + 1) * batch * queries * weight.shape[1]
+    core = attention_core(batch, heads, queries, keys, sizes[0] // heads, sizes[2] // heads)
+    return projection + core
+
+
+def _attention_multi_head(operands: Operands) -> int:
+    """com.microsoft MultiHeadAttention and GroupQueryAttention, after the projections."""
+    heads = operands.integer("num_heads", 1)
+    query = operands.inputs[0]
+    batch, queries = query.shape[0], query.shape[1]
+    grouped = operands.node.op == "GroupQueryAttention"
+    kv_heads = operands.integer("kv_num_heads", heads)
+    key = operands.at(1)
+    if key is None:  # Q, K and V packed into the first input
+        keys = queries
+        packed = heads + 2 * kv_heads if grouped else 3 * heads
+        depth = query.elements // max(batch * queries * packed, 1)
+    else:
+        keys = key.shape[2] if len(key.shape) == 4 else key.shape[1]
+        depth = query.shape[2] // heads
+    past = operands.at(3 if grouped else 6)
+    keys += past.shape[2] if past is not None else 0
+    return attention_core(batch, heads, queries, keys, depth, depth)
+
+
+def _skip_layer_normalization(operands: Operands) -> int:
+    """Count the residual sum, the bias if any, then layer normalisation with both parameters."""
+    with_bias = operands.at(4) is not None
+    return (1 + with_bias + 7) * operands.inputs[0].elements
+
+
+def _skip_root_mean_square(operands: Operands) -> int:
+    return (1 + 4) * operands.inputs[0].elements
+
+
+def _embed_layer_normalization(operands: Operands) -> int:
+    """Two or three embeddings summed, then layer normalisation."""
+    return (2 + 7) * operands.elements
+
+
+_MICROSOFT: Final[dict[str, FlopFormula]] = {
+    # products
+    "FusedConv": partial(conv, weight=1),
+    "FusedGemm": gemm,
+    "FusedMatMul": _fused_matmul,
+    "TransposeMatMul": _fused_matmul,
+    "MatMulNBits": _matmul_nbits,
+    "MatMulIntegerToFloat": partial(matmul, extra=2),
+    "DynamicQuantizeMatMul": partial(matmul, extra=2),
+    "Attention": _attention_projected,
+    "MultiHeadAttention": _attention_multi_head,
+    "GroupQueryAttention": _attention_multi_head,
+    # elementwise
+    "Gelu": partial(per_element, count=TRANSCENDENTAL + 4),
+    "QuickGelu": partial(per_element, count=TRANSCENDENTAL + 5),
+    "FastGelu": partial(per_element, count=TRANSCENDENTAL + 7),  # the tanh form, with x cubed
+    "BiasGelu": partial(per_element, count=TRANSCENDENTAL + 5),
+    "BiasSplitGelu": partial(per_element, count=TRANSCENDENTAL + 6),
+    "BiasAdd": partial(per_element, count=2),
+    "BiasDropout": partial(per_element, count=2),
+    "RotaryEmbedding": partial(per_element, count=3),
+    "QuantizeLinear": partial(per_element, count=4),
+    "DequantizeLinear": partial(per_element, count=2),
+    "QLinearAdd": partial(per_element, count=9),
+    "QLinearMul": partial(per_element, count=9),
+    "QLinearSigmoid": partial(per_element, count=TRANSCENDENTAL + 9),
+    "QLinearLeakyRelu": partial(per_element, count=8),
+    # normalisation
+    "SimplifiedLayerNormalization": root_mean_square,
+    "SkipLayerNormalization": _skip_layer_normalization,
+    "SkipSimplifiedLayerNormalization": _skip_root_mean_square,
+    "EmbedLayerNormalization": _embed_layer_normalization,
+    "GroupNorm": mean_variance,
+}
+
+_MACHINE_LEARNING: Final[dict[str, FlopFormula]] = {
+    "Scaler": partial(per_element, count=2),
+    "Imputer": partial(per_element, count=1),
+    "Binarizer": partial(per_element, count=1),
+    "Normalizer": partial(per_element, count=3),
+    "LinearRegressor": matmul,
+    "LinearClassifier": lambda o: 2 * o.inputs[0].shape[-1] * o.outputs[-1].elements,
+}
+
+FLOPS: Final[dict[str, FlopFormula]] = {
+    "SimplifiedLayerNormalization": root_mean_square,  # onnxruntime writes it without a domain
+    **{f"com.microsoft.{op}": formula for op, formula in _MICROSOFT.items()},
+    **{f"ai.onnx.ml.{op}": formula for op, formula in _MACHINE_LEARNING.items()},
+}
+"""FLOPs by operator, with its domain."""
