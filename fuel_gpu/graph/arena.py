@@ -3,13 +3,14 @@
 import heapq
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
 from fuel_gpu.device import Device
 from fuel_gpu.dtypes import tensor_bytes
 from fuel_gpu.errors import PlanError
+from fuel_gpu.graph.branches import Branch, BranchBuilder
 
 NodeId = int
 Kind = Literal["input", "weight", "constant", "view", "pick", "copy", "branch", "kernel"]
@@ -85,14 +86,31 @@ class Graph:
     """An append-only arena of nodes, with outputs and side tables.
 
     Node ids are positions in the arena. Nodes are immutable; `replace` swaps one for another and
-    counts a new topology generation, so that a plan made before refuses to run.
+    counts a new topology generation, so that a plan made before refuses to run. Appending a node
+    or recording a branch counts none: no value that the outputs need is computed differently.
+
+    Attributes
+    ----------
+    outputs
+        The values that the graph is computed for.
+    placements
+        Where a node must run, or where a copy puts its value.
+    target_backends
+        The backend that a node is stamped with.
+    branches
+        The recorded decisions, by branch node.
+    topology_generation
+        How often the flow of values was changed.
     """
 
     def __init__(self) -> None:
         self._nodes: list[Node] = []
+        self._readers: list[list[NodeId]] = []
+        self._positions: list[int] | None = []
         self.outputs: list[NodeId] = []
         self.placements: dict[NodeId, Device] = {}
         self.target_backends: dict[NodeId, str] = {}
+        self.branches: dict[NodeId, Branch] = {}
         self.topology_generation = 0
 
     def __len__(self) -> int:
@@ -127,16 +145,98 @@ class Graph:
         """
         for value in node.inputs:
             self.node(value)
+        node_id = len(self._nodes)
         self._nodes.append(node)
-        return len(self._nodes) - 1
+        self._readers.append([])
+        for value in dict.fromkeys(node.inputs):
+            self._readers[value].append(node_id)
+        if self._positions is not None:
+            self._positions.append(node_id)
+        return node_id
 
     def replace(self, node_id: NodeId, node: Node) -> None:
-        """Put another node in the place of one, and start a new topology generation."""
-        self.node(node_id)
+        """Put another node in the place of one, and start a new topology generation.
+
+        Raises
+        ------
+        PlanError
+            If the node or one of its inputs does not exist; nothing changes.
+        """
+        self._put(node_id, node)
+        self.topology_generation += 1
+
+    def _put(self, node_id: NodeId, node: Node) -> None:
+        before = self.node(node_id)
         for value in node.inputs:
             self.node(value)
+        for value in dict.fromkeys(before.inputs):
+            self._readers[value].remove(node_id)
+        for value in dict.fromkeys(node.inputs):
+            self._readers[value].append(node_id)
         self._nodes[node_id] = node
-        self.topology_generation += 1
+        places = self._positions
+        if places is not None and any(places[i] >= places[node_id] for i in node.inputs):
+            self._positions = None
+
+    def readers(self, node_id: NodeId) -> tuple[NodeId, ...]:
+        """List the nodes that read a value, each once, branch nodes among them, by id."""
+        self.node(node_id)
+        return tuple(sorted(self._readers[node_id]))
+
+    def position(self, node_id: NodeId) -> int:
+        """Give the node's place in one order of the whole arena, producers before readers.
+
+        Constant time, unless a node was replaced by one that reads a later value: then the
+        next call orders the arena anew.
+
+        Raises
+        ------
+        PlanError
+            If no such node exists, or the nodes form a cycle.
+        """
+        self.node(node_id)
+        if self._positions is None:
+            places = [0] * len(self._nodes)
+            for place, each in enumerate(self._kahn(list(range(len(self._nodes))))):
+                places[each] = place
+            self._positions = places
+        return self._positions[node_id]
+
+    def open_branch(self, diverge: NodeId) -> BranchBuilder:
+        """Begin recording a decision between routes that part after `diverge`."""
+        return BranchBuilder(diverge)
+
+    def record_branch(self, branch: Branch) -> NodeId:
+        """Append a branch node; `BranchBuilder` checks the rules first, this does not."""
+        node_id = self.push(
+            Node("branch", branch.arms, self.node(branch.arms[0]).type, kind="branch")
+        )
+        self.branches[node_id] = branch
+        return node_id
+
+    def update_branch(self, node_id: NodeId, branch: Branch) -> None:
+        """Write a recorded branch anew; with one arm left it is no decision and is closed."""
+        self._put(node_id, replace(self.node(node_id), inputs=branch.arms))
+        self.branches[node_id] = branch
+        if len(branch.arms) == 1:
+            del self.branches[node_id]
+
+    def copy(self) -> "Graph":
+        """Give a graph of the same nodes that changes on its own."""
+        twin = Graph()
+        twin.restore(self)
+        return twin
+
+    def restore(self, saved: "Graph") -> None:
+        """Become what `saved`, an earlier copy of this graph, holds."""
+        self._nodes = list(saved._nodes)
+        self._readers = [list(each) for each in saved._readers]
+        self._positions = None if saved._positions is None else list(saved._positions)
+        self.outputs = list(saved.outputs)
+        self.placements = dict(saved.placements)
+        self.target_backends = dict(saved.target_backends)
+        self.branches = dict(saved.branches)
+        self.topology_generation = saved.topology_generation
 
     def storage(self, node_id: NodeId) -> NodeId:
         """Follow views to the node whose bytes this value shares (itself, if it is no view)."""
