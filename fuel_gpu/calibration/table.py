@@ -5,7 +5,7 @@ Format history
 1   first format
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -15,6 +15,11 @@ FORMAT_VERSION = 1
 
 Provenance = Literal["measured", "shared", "datasheet", "fallback"]
 """How a number was obtained; `shared`: measured on a device with the same equivalence key."""
+
+
+def weakest(*provenances: Provenance) -> Provenance:
+    """Give the provenance of a figure made of several: the one furthest from a measurement."""
+    return max(provenances, key=get_args(Provenance).index)
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fuel_gpu.calibration.curves import CurveTimes, line_curve
-from fuel_gpu.calibration.table import Curve, Provenance, Table, Transfer
+from fuel_gpu.calibration.table import Curve, Provenance, Table, Transfer, weakest
 from fuel_gpu.device import HOST, Device
 from fuel_gpu.numbers import U64_MAX, saturate, saturating_add
 
@@ -19,7 +19,6 @@ PATH_CLASSES: Final[dict[str, Curve]] = {
 }
 """What to assume of a path that was not measured, by how the two devices are connected."""
 
-_WEAKEST_LAST: Final[tuple[Provenance, ...]] = ("measured", "shared", "datasheet", "fallback")
 _MEMORY_PREFERENCE: Final = ("pageable", "mapped", "shared", "pinned")
 
 
@@ -111,8 +110,8 @@ class TableTransfers:
             return (direct.times,), PathSource(direct.provenance, "direct")
         up, down = self._direct.get((src, HOST)), self._direct.get((HOST, dst))
         if up is not None and down is not None:
-            weakest = max(up.provenance, down.provenance, key=_WEAKEST_LAST.index)
-            return (up.times, down.times), PathSource(weakest, f"through {HOST}")
+            provenance = weakest(up.provenance, down.provenance)
+            return (up.times, down.times), PathSource(provenance, f"through {HOST}")
         name = self._class_of(src, dst)
         return (CurveTimes(PATH_CLASSES[name]),), PathSource("fallback", name)
 
