@@ -63,7 +63,9 @@ def lower(graph: Graph, order: Sequence[NodeId], picks: Picks = ARM_0) -> Route:
         return Route(tuple(order), {})
     reads = _changed_reads(graph, instead)
     route = Route((), reads)
-    needed = _needed(graph, route, order)
+    read = {value for node_id in order for value in graph.node(node_id).inputs}
+    outputs = set(graph.outputs)
+    needed = _needed(graph, route, [n for n in order if n not in read or n in outputs])
 
     def inputs(node_id: NodeId) -> tuple[NodeId, ...]:
         return route.inputs(graph, node_id)
@@ -74,6 +76,23 @@ def lower(graph: Graph, order: Sequence[NodeId], picks: Picks = ARM_0) -> Route:
         earlier = _earlier_readers(graph, route, places, writers)
         places = _places(order, instead, needed, lambda n: (*inputs(n), *earlier.get(n, ())))
     return Route(tuple(places), {n: reads[n] for n in places if n in reads})
+
+
+def nodes_on_route(graph: Graph, picks: Picks) -> set[NodeId]:
+    """Give the nodes that run with these picks: what the outputs then need.
+
+    Before outputs are named, every node that nothing reads counts as one.
+
+    Raises
+    ------
+    InvalidBranchError
+        If a pick names no branch of the graph or no arm of it.
+    """
+    route = Route((), _changed_reads(graph, _redirections(graph, picks)))
+    last = (
+        n for n, node in enumerate(graph.nodes) if node.kind != "branch" and not graph.readers(n)
+    )
+    return _needed(graph, route, graph.outputs or last)
 
 
 def upstream_first(graph: Graph) -> list[tuple[NodeId, Branch]]:
@@ -123,11 +142,8 @@ def _follow(instead: Mapping[NodeId, NodeId], node_id: NodeId) -> NodeId:
     return node_id
 
 
-def _needed(graph: Graph, route: Route, order: Sequence[NodeId]) -> set[NodeId]:
-    """Give the nodes on the way to what `order` computes: its last nodes and its outputs."""
-    read = {value for node_id in order for value in graph.node(node_id).inputs}
-    outputs = set(graph.outputs)
-    waiting = [n for n in order if n not in read or n in outputs]
+def _needed(graph: Graph, route: Route, roots: Iterable[NodeId]) -> set[NodeId]:
+    waiting = list(roots)
     needed = set(waiting)
     while waiting:
         for value in route.inputs(graph, waiting.pop()):
