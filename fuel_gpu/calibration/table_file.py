@@ -1,8 +1,6 @@
 """The table's file: read with every value checked, written so that no earlier table is lost."""
 
-import contextlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from filelock import FileLock, Timeout
 from fuel_gpu.calibration.table import FORMAT_VERSION, Table
 from fuel_gpu.calibration.table_checks import impossible_value
 from fuel_gpu.errors import TableError
+from fuel_gpu.files import replace_atomically
 
 _MEND = "mend that field, or run `fuel-gpu calibrate` to measure again"
 _LOCK_TIMEOUT_S = 30.0
@@ -95,7 +94,7 @@ def save_table(table: Table, path: Path | str | None = None) -> Path:
         file = file.resolve()  # a link stays a link; what it points to is replaced
         file.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(file.with_name(f".{file.name}.lock"), timeout=_LOCK_TIMEOUT_S):
-            _replace(file, text)
+            replace_atomically(file, text)
     except Timeout:
         raise TableError(
             f"{file}: another process holds its lock; the table was not written. "
@@ -112,21 +111,6 @@ def save_table(table: Table, path: Path | str | None = None) -> Path:
 def encode_table(table: Table) -> bytes:
     """Give the text of a table's file."""
     return msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n"
-
-
-def _replace(file: Path, text: bytes) -> None:
-    """Write beside the file, reach the disk, then rename; to be called under the lock."""
-    temporary = file.with_name(f".{file.name}.tmp")
-    try:
-        with temporary.open("wb") as handle:
-            handle.write(text)
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(file)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 def _check_version(text: bytes, name: str) -> None:

@@ -1,0 +1,221 @@
+"""How a plan is shown: runs of nodes by device, copies, baselines, memory, and explanations."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from fuel_gpu.calibration.transfers import TableTransfers
+from fuel_gpu.cli.console import console, format_bytes, format_flops, format_ns
+from fuel_gpu.planner.explain import Explanation
+from fuel_gpu.planner.plan import Plan
+from fuel_gpu.planner.pools import device_limits
+
+_MOST_ROWS = 20
+
+
+def print_plan(plan: Plan, model: str) -> None:
+    """Print the plan for people."""
+    out = console()
+    out.print(f"{model}: predicted {format_ns(plan.total_ns)} on {_used(plan)} ({_origin(plan)})")
+    out.print()
+    _print_runs(out, plan)
+    _print_time(out, plan)
+    _print_copies(out, plan)
+    _print_baselines(out, plan)
+    _print_memory(out, plan)
+    for note in notes(plan):
+        out.print(f"note: {note}")
+
+
+def notes(plan: Plan) -> list[str]:
+    """List what a reader must know of the figures: which were not measured, which estimated."""
+    provenances: Counter[str] = Counter()
+    estimated = 0
+    for step, node_id in enumerate(plan.problem.nodes):
+        points = plan.execution.retained[node_id].points
+        row = plan.rows[node_id][plan.placement[step]]
+        measured = bool(points.measured[row])
+        provenances["measured" if measured else points.choice(row).provenance] += 1
+        estimated += points.costs[points.point[row]].estimated
+    transfers = TableTransfers(plan.table)
+    copied = Counter(transfers.provenance_of(c.src, c.dst).provenance for c in plan.copies)
+    listed = []
+    for counts, what in ((provenances, "nodes"), (copied, "copies")):
+        for provenance in ("datasheet", "fallback", "shared"):
+            if counts[provenance]:
+                listed.append(
+                    f"{counts[provenance]} of {counts.total()} {what} are priced from "
+                    f"{_MEANING[provenance]}"
+                )
+    if estimated:
+        listed.append(
+            f"{estimated} nodes have no formula for their operator and are estimated from their "
+            "bytes alone"
+        )
+    return listed
+
+
+_MEANING = {
+    "datasheet": "datasheet figures, not measurements",
+    "fallback": "fallback figures: the table has none of their own",
+    "shared": "measurements of an equivalent device",
+}
+
+
+def _used(plan: Plan) -> str:
+    counts = Counter(str(plan.device_of(step)) for step in range(len(plan.placement)))
+    return ", ".join(f"{device} ({count} nodes)" for device, count in counts.items()) or "no device"
+
+
+def _origin(plan: Plan) -> str:
+    return {
+        "placement-dp": "by the placement DP",
+        "fitted": "moved until it fits the memory",
+        "greedy": "the greedy placement, no slower than the DP's",
+    }.get(plan.chosen, f"everything on {plan.chosen}, no slower than the DP's placement")
+
+
+def runs(plan: Plan) -> Iterator[tuple[int, int]]:
+    """Give the first and last step of each stretch of nodes on one device."""
+    first = 0
+    for step in range(1, len(plan.placement) + 1):
+        if step == len(plan.placement) or plan.placement[step] != plan.placement[first]:
+            yield first, step - 1
+            first = step
+
+
+def _print_runs(out: Console, plan: Plan) -> None:
+    table = _table("Steps", "Nodes>", "Device", "Time>", "First node", "Last node")
+    listed = list(runs(plan)) if plan.placement else []
+    names = [plan.graph.node(n).name for n in plan.problem.nodes]
+    for first, last in listed[:_MOST_ROWS]:
+        time_ns = sum(plan.step_ns(step) for step in range(first, last + 1))
+        table.add_row(
+            f"{first + 1}-{last + 1}" if last > first else f"{first + 1}",
+            str(last - first + 1),
+            str(plan.device_of(first)),
+            format_ns(time_ns),
+            names[first],
+            names[last],
+        )
+    _print_table(out, "Placement", table, len(listed))
+
+
+def _print_time(out: Console, plan: Plan) -> None:
+    busy = [f"{device} {format_ns(ns)}" for device, ns in plan.device_ns.items()]
+    out.print(f"Time: {', '.join(busy)}, copies {format_ns(plan.copy_ns)}")
+    out.print()
+
+
+def _print_copies(out: Console, plan: Plan) -> None:
+    if not plan.copies:
+        out.print("Copies: none")
+        out.print()
+        return
+    transfers = TableTransfers(plan.table)
+    table = _table("Tensor", "From", "To", "Bytes>", "Time>", "Priced from")
+    for copy in sorted(plan.copies, key=lambda c: -c.ns)[:_MOST_ROWS]:
+        node = plan.problem.values[copy.value].node
+        table.add_row(
+            plan.graph.node(node).name or str(node),
+            str(copy.src),
+            str(copy.dst),
+            format_bytes(copy.bytes),
+            format_ns(copy.ns),
+            str(transfers.provenance_of(copy.src, copy.dst)),
+        )
+    _print_table(out, "Copies", table, len(plan.copies))
+
+
+def _print_baselines(out: Console, plan: Plan) -> None:
+    table = _table("Placement", "Time>", "Against this plan>", "")
+    table.add_row("this plan", format_ns(plan.total_ns), "1.00x", "")
+    for baseline in plan.baselines:
+        name = baseline.name if baseline.name == "greedy" else f"all on {baseline.name}"
+        ratio = (
+            "-"
+            if baseline.total_ns is None
+            else f"{baseline.total_ns / max(plan.total_ns, 1):.2f}x"
+        )
+        table.add_row(name, format_ns(baseline.total_ns), ratio, baseline.reason)
+    _print_table(out, "Compared with", table, 0)
+
+
+def _print_memory(out: Console, plan: Plan) -> None:
+    limits = device_limits(plan.pools)
+    peaks = [
+        f"{device} {format_bytes(peak)}"
+        + (f" of {format_bytes(limits[device])}" if device in limits else "")
+        for device, peak in plan.peak_bytes.items()
+        if peak
+    ]
+    out.print(f"Peak memory: {', '.join(peaks) or 'none'}")
+
+
+def print_explanation(plan: Plan, explanation: Explanation) -> None:
+    """Print why a node is where it is."""
+    out = console()
+    heading = f"{explanation.name} ({explanation.op})"
+    if explanation.device is None:
+        out.print(f"{heading}: {explanation.note}")
+        return
+    work = f"{format_flops(explanation.flops)}, {format_bytes(explanation.bytes_moved)} moved"
+    if explanation.estimated:
+        work += ", estimated"
+    out.print(f"{heading} runs on {explanation.device}: {work}")
+    out.print()
+    table = _table("Device", "Kernel", "Time>", "Digits>", "Accuracy>", "Rates", "")
+    for c in explanation.candidates[:_MOST_ROWS]:
+        table.add_row(
+            str(c.device),
+            c.kernel,
+            format_ns(c.time_ns),
+            str(c.precision_digits),
+            str(c.accuracy),
+            c.provenance,
+            c.fate,
+        )
+    _print_table(out, "Candidates", table, len(explanation.candidates))
+    moves = _table("On", "Plan takes>", "Node>", "Copies>", "")
+    for move in explanation.moves:
+        here = move.device == explanation.device
+        moves.add_row(
+            str(move.device),
+            format_ns(move.total_ns),
+            "" if here else _signed(move.node_ns),
+            "" if here else _signed(move.copy_ns),
+            "where it is" if here else "" if move.fits else "does not fit the memory",
+        )
+    _print_table(out, "This node alone elsewhere", moves, 0)
+    for move in explanation.moves:
+        if move.copies_added:
+            out.print(f"Copies avoided by not running on {move.device}:")
+            for copy in move.copies_added:
+                out.print(f"  {copy}")
+        if move.copies_removed:
+            out.print(f"Copies that running on {move.device} would save:")
+            for copy in move.copies_removed:
+                out.print(f"  {copy}")
+
+
+def _signed(ns: int) -> str:
+    return f"{'+' if ns >= 0 else '-'}{format_ns(abs(ns))}"
+
+
+def _table(*columns: str) -> Table:
+    """Make a table; a column whose name ends in ``>`` is set to the right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        right = column.endswith(">")
+        table.add_column(column.rstrip(">"), justify="right" if right else "left", overflow="fold")
+    return table
+
+
+def _print_table(out: Console, title: str, table: Table, rows: int) -> None:
+    out.print(title, style="bold")
+    out.print(table)
+    if rows > _MOST_ROWS:
+        out.print(f"  and {rows - _MOST_ROWS} more: --json lists all")

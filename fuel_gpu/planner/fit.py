@@ -1,0 +1,277 @@
+"""Placements that fit: move work off a device whose memory is exceeded, at little added time."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fuel_gpu.device import Device
+from fuel_gpu.planner.memory import usage_bytes
+from fuel_gpu.planner.placement_dp import ChainInput, PlacementDP
+from fuel_gpu.planner.pricing import Transfer, total_ns
+from fuel_gpu.planner.problem import Problem
+from fuel_gpu.planner.transfer import TransferEstimator
+
+_PRICE_ROUNDS = 24
+_BISECTIONS = 8
+_LARGEST_SEARCH = 2_000
+"""Steps up to which single moves are tried one by one; each try prices the whole placement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Memory that one or more devices share, and its limit in bytes."""
+
+    name: str
+    devices: tuple[Device, ...]
+    limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """By how much a placement exceeds a pool, at its fullest step."""
+
+    pool: Pool
+    peak_bytes: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes above the limit."""
+        return self.peak_bytes - self.pool.limit_bytes
+
+
+def pool_usage_bytes(
+    problem: Problem, placement: Sequence[int], pools: Sequence[Pool]
+) -> NDArray[np.int64]:
+    """Bytes in use in every pool at every step, shape (pools, steps)."""
+    devices = all_devices(problem, pools)
+    usage = usage_bytes(problem, placement, devices)
+    position = {device: k for k, device in enumerate(devices)}
+    rows = [usage[[position[d] for d in pool.devices]].sum(axis=0) for pool in pools]
+    return np.array(rows, np.int64).reshape(len(pools), -1)
+
+
+def all_devices(problem: Problem, pools: Sequence[Pool] = ()) -> tuple[Device, ...]:
+    """The devices that can hold a value: those planned on, entry and exit, and the pools'."""
+    held = (d for pool in pools for d in pool.devices)
+    return tuple(dict.fromkeys([*problem.devices, problem.entry, problem.exit, *held]))
+
+
+def excesses(
+    problem: Problem, placement: Sequence[int], pools: Sequence[Pool]
+) -> tuple[Excess, ...]:
+    """List the pools that the placement exceeds."""
+    usage = pool_usage_bytes(problem, placement, pools)
+    peaks = [int(row.max()) for row in usage]
+    return tuple(
+        Excess(pool, peak)
+        for pool, peak in zip(pools, peaks, strict=True)
+        if peak > pool.limit_bytes
+    )
+
+
+def step_bytes(problem: Problem, step: int) -> int:
+    """What a step alone needs on its device: the values it reads and writes, weights too."""
+    touched = {*problem.reads[step], *problem.writes[step]}
+    return sum(problem.values[v].bytes for v in touched)
+
+
+def fitting_placement(
+    problem: Problem,
+    start: Sequence[int],
+    pools: Sequence[Pool],
+    transfer: Transfer,
+    pins: Mapping[int, int],
+    *,
+    cold: bool = False,
+) -> list[int] | None:
+    """Find a placement within all limits whose total time is as low as the search can find.
+
+    Three sources of placements, the best that fits is improved by single moves: prices on memory
+    (a Lagrangian relaxation: each byte on an overfull step costs time, raised until the DP's
+    placement fits, then lowered by bisection), cuts (the first or last steps on one device and
+    the rest on another), and `start` itself.
+
+    Returns
+    -------
+    list of int or None
+        A device's position for each step; None if nothing that fits was found.
+    """
+    best: tuple[int, list[int]] | None = None
+    for placement in _proposals(problem, list(start), pools, transfer, pins):
+        ns = total_ns(problem, placement, transfer, cold=cold)
+        if ns is None or (best is not None and ns >= best[0]):
+            continue
+        if not excesses(problem, placement, pools):
+            best = (ns, placement)
+    if best is None:
+        return None
+    if len(problem.nodes) > _LARGEST_SEARCH:
+        return best[1]
+
+    def price(placement: list[int]) -> int | None:
+        ns = total_ns(problem, placement, transfer, cold=cold)
+        return None if ns is None or excesses(problem, placement, pools) else ns
+
+    return improve(problem, best[1], best[0], price, pins)
+
+
+def improve(
+    problem: Problem,
+    placement: list[int],
+    price_ns: int,
+    price: Callable[[list[int]], int | None],
+    pins: Mapping[int, int],
+) -> list[int]:
+    """Move single steps while that lowers the price; `price` gives None for what cannot be."""
+    current = list(placement)
+    improved = True
+    while improved:
+        improved = False
+        for step in range(len(current)):
+            if step in pins:
+                continue
+            here = current[step]
+            for device in _runnable(problem, step):
+                if device == here:
+                    continue
+                current[step] = device
+                ns = price(current)
+                if ns is not None and ns < price_ns:
+                    price_ns, here, improved = ns, device, True
+                else:
+                    current[step] = here
+    return current
+
+
+def _runnable(problem: Problem, step: int) -> Iterator[int]:
+    return (d for d, ns in enumerate(problem.time_ns[step]) if ns is not None)
+
+
+def _proposals(
+    problem: Problem,
+    start: list[int],
+    pools: Sequence[Pool],
+    transfer: Transfer,
+    pins: Mapping[int, int],
+) -> Iterator[list[int]]:
+    yield start
+    yield from _priced(problem, start, pools, transfer, pins)
+    yield from _cuts(problem, pins)
+
+
+def _cuts(problem: Problem, pins: Mapping[int, int]) -> Iterator[list[int]]:
+    steps = len(problem.nodes)
+    stride = max(1, steps // 200)
+    for a in range(len(problem.devices)):
+        for b in range(len(problem.devices)):
+            if a == b:
+                continue
+            for cut in range(0, steps + 1, stride):
+                placement = [a] * cut + [b] * (steps - cut)
+                for step, device in enumerate(placement):
+                    if step in pins:
+                        placement[step] = pins[step]
+                    elif problem.time_ns[step][device] is None:
+                        placement[step] = next(_runnable(problem, step))
+                yield placement
+
+
+def _priced(
+    problem: Problem,
+    start: list[int],
+    pools: Sequence[Pool],
+    transfer: Transfer,
+    pins: Mapping[int, int],
+) -> Iterator[list[int]]:
+    """Raise the price of memory on overfull steps until the DP fits, then bisect it down."""
+    limits = np.array([[pool.limit_bytes] for pool in pools], np.float64)
+    prices = np.zeros((len(pools), max(len(problem.nodes), 1)))
+    serial_ns = total_ns(problem, start, transfer) or 1
+    unit = serial_ns / np.maximum(limits, 1.0) / 64
+    placement = start
+    for _ in range(_PRICE_ROUNDS):
+        usage = pool_usage_bytes(problem, placement, pools)
+        over = np.maximum(usage - limits, 0.0) / np.maximum(limits, 1.0)
+        if not over.any():
+            break
+        prices += unit * over / max(float(over.max()), 1e-12)
+        unit = unit * 1.4
+        placement = _dp_placement(problem, _memory_ns(problem, pools, prices), transfer, pins)
+        yield placement
+    else:
+        return
+    low, high = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        extra = _memory_ns(problem, pools, prices * middle)
+        placement = _dp_placement(problem, extra, transfer, pins)
+        yield placement
+        if excesses(problem, placement, pools):
+            low = middle
+        else:
+            high = middle
+
+
+def _memory_ns(
+    problem: Problem, pools: Sequence[Pool], prices: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What each step's memory costs on each device: its outputs while they live, its weights."""
+    end = max(len(problem.nodes) - 1, 0)
+    sums = np.concatenate([np.zeros((len(pools), 1)), np.cumsum(prices, axis=1)], axis=1)
+    extra = np.zeros((len(problem.nodes), len(problem.devices)))
+    for row, pool in enumerate(pools):
+        columns = [d for d, device in enumerate(problem.devices) if device in pool.devices]
+        for value in problem.values:
+            if value.is_weight:
+                cost = value.bytes * sums[row, end + 1] / max(len(value.readers), 1)
+                for step in value.readers:
+                    extra[step, columns] += cost
+            elif value.producer is not None:
+                last = end if value.is_output else max(value.readers, default=value.producer)
+                cost = value.bytes * (sums[row, last + 1] - sums[row, value.producer])
+                extra[value.producer, columns] += cost
+    return extra
+
+
+class _Estimator:
+    def __init__(self, transfer: Transfer) -> None:
+        self._transfer = transfer
+
+    def estimate_transfer_ns(self, src: Device, dst: Device, bytes: int) -> int:
+        return self._transfer(src, dst, bytes)
+
+
+def _dp_placement(
+    problem: Problem, extra_ns: NDArray[np.float64], transfer: Transfer, pins: Mapping[int, int]
+) -> list[int]:
+    """Solve the DP over the problem's steps, with `extra_ns` added to each step's time."""
+    estimator: TransferEstimator = _Estimator(transfer)
+    dp = PlacementDP()
+    position = {device: k for k, device in enumerate(problem.devices)}
+    placement = [0] * len(problem.nodes)
+
+    def commit(made: Sequence[tuple[object, Device]]) -> None:
+        for step, device in made:
+            assert isinstance(step, int)
+            placement[step] = position[device]
+
+    for step, times in enumerate(problem.time_ns):
+        choices = [pins[step]] if step in pins else list(_runnable(problem, step))
+        costs = [(problem.devices[d], (times[d] or 0) + int(extra_ns[step, d])) for d in choices]
+        fixed: list[tuple[Device, int]] = []
+        chained: dict[int, list[int]] = {}
+        for v in problem.reads[step]:
+            value = problem.values[v]
+            if value.is_weight:
+                continue
+            if value.producer is None:
+                fixed.append((problem.entry, value.bytes))
+            elif dp.is_open(value.producer):
+                chained.setdefault(value.producer, []).append(value.bytes)
+        inputs = [ChainInput(producer, tuple(sizes)) for producer, sizes in chained.items()]
+        dp.push_row(step, costs, fixed, inputs, estimator)
+    outputs = {v.producer: v.bytes for v in problem.values if v.is_output}
+    commit(dp.finish(problem.exit, lambda step: outputs.get(step, 0), estimator))
+    return placement

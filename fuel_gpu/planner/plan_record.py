@@ -1,0 +1,129 @@
+"""A plan as plain data, for programs: what `fuel-gpu plan --json` prints.
+
+Format history
+--------------
+1   first format
+"""
+
+import msgspec
+
+from fuel_gpu.calibration.transfers import TableTransfers
+from fuel_gpu.planner.plan import Plan
+from fuel_gpu.planner.pools import device_limits
+
+FORMAT_VERSION = 1
+
+
+class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that a kernel runs. `estimated`: its operator has no formula, bytes alone price it."""
+
+    name: str
+    op: str
+    device: str
+    backend: str
+    kernel: str
+    time_ns: int
+    flops: int
+    bytes_moved: int
+    precision_digits: int
+    estimated: bool
+    provenance: str
+
+
+class CopyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A tensor that crosses; `reader` is the first node there, or null where the caller is."""
+
+    tensor: str
+    src: str
+    dst: str
+    bytes: int
+    ns: int
+    reader: str | None
+    provenance: str
+
+
+class MemoryRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Peak memory in use on a device, and the limit that was kept (null: none known)."""
+
+    device: str
+    peak_bytes: int
+    limit_bytes: int | None
+
+
+class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole plan. Baselines are null where they cannot run; `baseline_reasons` says why."""
+
+    version: int
+    total_ns: int
+    chosen: str
+    device_ns: dict[str, int]
+    copy_ns: int
+    nodes: tuple[NodeRecord, ...]
+    copies: tuple[CopyRecord, ...]
+    baselines: dict[str, int | None]
+    baseline_reasons: dict[str, str]
+    memory: tuple[MemoryRecord, ...]
+    cold: bool
+    table_fingerprint: str
+
+
+def plan_record(plan: Plan) -> PlanRecord:
+    """Collect a plan's figures; order and ids are those of the plan."""
+    transfers = TableTransfers(plan.table)
+    limits = device_limits(plan.pools)
+    values = plan.problem.values
+    names = [plan.graph.node(n).name or str(n) for n in plan.problem.nodes]
+    return PlanRecord(
+        version=FORMAT_VERSION,
+        total_ns=plan.total_ns,
+        chosen=plan.chosen,
+        device_ns={str(device): ns for device, ns in plan.device_ns.items()},
+        copy_ns=plan.copy_ns,
+        nodes=tuple(_node(plan, step, names[step]) for step in range(len(names))),
+        copies=tuple(
+            CopyRecord(
+                tensor=plan.graph.node(values[c.value].node).name or str(values[c.value].node),
+                src=str(c.src),
+                dst=str(c.dst),
+                bytes=c.bytes,
+                ns=c.ns,
+                reader=names[c.step] if c.step < len(names) else None,
+                provenance=str(transfers.provenance_of(c.src, c.dst)),
+            )
+            for c in plan.copies
+        ),
+        baselines={b.name: b.total_ns for b in plan.baselines},
+        baseline_reasons={b.name: b.reason for b in plan.baselines if b.reason},
+        memory=tuple(
+            MemoryRecord(device=str(d), peak_bytes=peak, limit_bytes=limits.get(d))
+            for d, peak in plan.peak_bytes.items()
+        ),
+        cold=plan.cold,
+        table_fingerprint=plan.table.machine.fingerprint,
+    )
+
+
+def _node(plan: Plan, step: int, name: str) -> NodeRecord:
+    node_id = plan.problem.nodes[step]
+    points = plan.execution.retained[node_id].points
+    row = plan.rows[node_id][plan.placement[step]]
+    choice = points.choice(row)
+    cost = points.costs[points.point[row]]
+    return NodeRecord(
+        name=name,
+        op=plan.graph.node(node_id).op,
+        device=str(choice.device),
+        backend=choice.kernel.backend,
+        kernel=choice.kernel.name,
+        time_ns=plan.step_ns(step),
+        flops=cost.flops,
+        bytes_moved=cost.bytes_moved,
+        precision_digits=int(points.digits[row]),
+        estimated=cost.estimated,
+        provenance="measured" if points.measured[row] else choice.provenance,
+    )
+
+
+def encode_plan(plan: Plan) -> bytes:
+    """Write the plan's record as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(plan_record(plan)), indent=2)
