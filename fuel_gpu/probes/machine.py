@@ -7,6 +7,7 @@ import msgspec
 
 from fuel_gpu.errors import UsageError
 from fuel_gpu.probes import cpu, registry
+from fuel_gpu.probes.cards import with_card_memory
 from fuel_gpu.probes.isolation import Ending, run_isolated
 from fuel_gpu.probes.report import ProbeReport, Unavailable
 
@@ -71,7 +72,7 @@ def probe(
         for name, reason in plugins.rejected.items()
         if name in wanted
     )
-    devices = [device for report in reports for device in report.devices]
+    devices = with_card_memory(device for report in reports for device in report.devices)
     return ProbeReport(
         devices=tuple(
             device

@@ -14,7 +14,9 @@ ENTRY_POINT_GROUP: Final = "fuel_gpu.probes"
 
 BUILT_IN: Final[dict[str, str]] = {
     "cpu": "fuel_gpu.probes.cpu",
+    "cuda": "fuel_gpu.probes.cuda",
     "opencl": "fuel_gpu.probes.opencl",
+    "vulkan": "fuel_gpu.probes.vulkan",
 }
 """Module of each built-in probe, by backend."""
 
