@@ -60,7 +60,7 @@ def operation_cost(graph: Graph, node_id: NodeId) -> OperationCost:
         return _FREE
     if node.bodies:
         return _nested(graph, node_id, node)
-    operands = _operands(graph, node_id, node)
+    operands = operands_of(graph, node_id)
     formula = FLOPS.get(node.op)
     estimated = formula is None or bool(node.attributes.get("shape_is_bound"))
     flops = formula(operands) if formula else 0
@@ -69,7 +69,9 @@ def operation_cost(graph: Graph, node_id: NodeId) -> OperationCost:
     return OperationCost(saturate(flops), saturate(moved_bytes), estimated)
 
 
-def _operands(graph: Graph, node_id: NodeId, node: Node) -> Operands:
+def operands_of(graph: Graph, node_id: NodeId) -> Operands:
+    """Gather a node with the types that it reads and writes."""
+    node = graph.node(node_id)
     inputs = tuple(graph.node(i).type for i in node.inputs)
     return Operands(node, inputs, (node.type, *_picked(graph).get(node_id, ())))
 

@@ -10,7 +10,7 @@ TRANSCENDENTAL: Final = 8
 """FLOPs counted for one exp, log, sine, tanh, erf or power: a range reduction and a polynomial
 of degree five or six. Division and square root count as one, as hardware has them."""
 
-_PER_ELEMENT: Final[dict[str, int]] = {
+FLOPS_PER_ELEMENT: Final[dict[str, int]] = {
     # copies and choices of bits: no arithmetic
     "Cast": 0,
     "CastLike": 0,
@@ -117,7 +117,7 @@ def _per_input_element(operands: Operands, count: int) -> int:
 
 
 FLOPS: Final[dict[str, FlopFormula]] = {
-    **{op: partial(per_element, count=count) for op, count in _PER_ELEMENT.items()},
+    **{op: partial(per_element, count=count) for op, count in FLOPS_PER_ELEMENT.items()},
     "Sum": _variadic,
     "Max": _variadic,
     "Min": _variadic,
