@@ -56,7 +56,7 @@ class TableTransfers:
     """
 
     def __init__(self, table: Table) -> None:
-        self._unified = {d.device for d in table.devices if d.unified_memory}
+        self._in_host_memory = {d.device for d in table.devices if d.unified_memory}
         chosen: dict[tuple[Device, Device], Transfer] = {}
         for transfer in sorted(table.transfers, key=_preference, reverse=True):
             chosen[Device.parse(transfer.src), Device.parse(transfer.dst)] = transfer
@@ -116,7 +116,7 @@ class TableTransfers:
         return (CurveTimes(PATH_CLASSES[name]),), PathSource("fallback", name)
 
     def _class_of(self, src: Device, dst: Device) -> str:
-        if all(device.is_host or device in self._unified for device in (src, dst)):
+        if all(device.is_host or device in self._in_host_memory for device in (src, dst)):
             return "shared memory"
         if src.is_host or dst.is_host:
             return "device copy"

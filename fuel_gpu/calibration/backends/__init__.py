@@ -1,0 +1,102 @@
+"""How each backend's devices are driven while they are measured: one module a backend."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol, cast
+
+from fuel_gpu.probes import registry
+from fuel_gpu.probes.report import DeviceInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Work of a known amount that can be run again and again.
+
+    Parameters
+    ----------
+    amount
+        FLOPs of one run, or bytes that one run reads plus writes.
+    run
+        Does it once; gives that run's nanoseconds.
+    correct
+        Whether the result of the latest run is right.
+    """
+
+    amount: int
+    run: Callable[[], int]
+    correct: Callable[[], bool]
+
+
+class Copies(Protocol):
+    """Copies between one kind of host memory and a device, of any size up to a largest."""
+
+    def upload(self, nbytes: int) -> int:
+        """Copy the first `nbytes` of host memory to the device; gives nanoseconds."""
+
+    def download(self, nbytes: int) -> int:
+        """Copy the first `nbytes` of the device's buffer back; gives nanoseconds."""
+
+    def arrived(self, nbytes: int) -> bool:
+        """Send fresh bytes there and back: whether they are the same."""
+
+    def release(self) -> None:
+        """Free the buffers."""
+
+
+class OpenDevice(Protocol):
+    """A device opened for measuring. Any of its calls may raise; that costs the one figure."""
+
+    @property
+    def host_memory_kinds(self) -> tuple[str, ...]:
+        """Kinds of host memory to copy from: ``pageable``, ``pinned``, …; none on the host."""
+
+    def copies(self, largest_bytes: int, memory: str) -> Copies:
+        """Allocate for copies of up to `largest_bytes`."""
+
+    def launch(self) -> Workload:
+        """Start a kernel that does nothing (amount 1)."""
+
+    def product_kernels(self, dtype: str) -> tuple[str, ...]:
+        """Name the kernels that multiply matrices of `dtype`; none if the device cannot."""
+
+    def product(self, dtype: str, kernel: str, n: int) -> Workload:
+        """Multiply two n by n matrices, `n` a multiple of 256. Amount 2 n**3."""
+
+    def stream_kernels(self, dtype: str) -> tuple[str, ...]:
+        """Name the kernels that copy an array of `dtype` within the device's memory."""
+
+    def stream(self, dtype: str, kernel: str, nbytes: int) -> Workload:
+        """Copy an array of `nbytes`, a multiple of a MiB. Amount 2 `nbytes`: read and written."""
+
+
+_BUILT_IN: Final[dict[str, str]] = {
+    "cpu": "fuel_gpu.calibration.backends.cpu",
+    "opencl": "fuel_gpu.calibration.backends.opencl",
+    "cuda": "fuel_gpu.calibration.backends.cuda",
+}
+
+
+def can_measure(backend: str) -> bool:
+    """Whether there is something to try: a module here, or a plugin's probe."""
+    return backend in _BUILT_IN or backend in registry.plugins().entry_points
+
+
+def open_device(info: DeviceInfo) -> OpenDevice:
+    """Open a device for measuring: call it only in a child process.
+
+    Raises
+    ------
+    LookupError
+        If nothing measures this backend.
+    """
+    if info.backend in _BUILT_IN:
+        module = importlib.import_module(_BUILT_IN[info.backend])
+        return cast(OpenDevice, module.open_device(info))
+    probe = registry.load(info.backend)
+    opener = getattr(probe, "open_device", None)
+    if opener is None:
+        raise LookupError(
+            f"the plugin of backend {info.backend!r} has no open_device to measure by"
+        )
+    return cast(OpenDevice, opener(info))

@@ -1,0 +1,62 @@
+"""Data with known answers, so that a copy that did not arrive or a wrong product is caught."""
+
+import itertools
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fuel_gpu.dtypes import UNIT_ROUNDOFF
+
+_ROWS_CHECKED: Final = 8
+_SEED: Final = 20240229
+
+_fills = itertools.count(1)
+
+
+def fill_fresh(buffer: NDArray[np.uint8]) -> None:
+    """Fill a buffer with bytes that no earlier call gave it; length a multiple of 8."""
+    words = buffer.view(np.uint64)
+    start = next(_fills) << 40
+    words[:] = np.arange(start, start + len(words), dtype=np.uint64)
+
+
+def padded(matrix: NDArray[Any], pitch: int) -> NDArray[Any]:
+    """Widen a matrix's rows to `pitch` elements, the added ones zero."""
+    wide = np.zeros((matrix.shape[0], pitch), dtype=matrix.dtype)
+    wide[:, : matrix.shape[1]] = matrix
+    return wide
+
+
+class ProductCheck:
+    """Two matrices of small integers, and the rows by which their product is judged.
+
+    Entries are -2 .. 2, so partial sums stay exact in every dtype that has integers up to about a
+    thousand: a right kernel is off by the rounding of the result alone.
+
+    Parameters
+    ----------
+    n
+        Rows and columns.
+    dtype
+        The compute dtype; ``tf32`` takes and gives float32, ``bfloat16`` is given as float32.
+    """
+
+    def __init__(self, n: int, dtype: str) -> None:
+        random = np.random.default_rng(_SEED)
+        self._a = random.integers(-2, 3, size=(n, n), dtype=np.int8)
+        self._b = random.integers(-2, 3, size=(n, n), dtype=np.int8)
+        self._rows = np.unique(np.linspace(0, n - 1, _ROWS_CHECKED).astype(int))
+        self._expected = self._a[self._rows].astype(np.float64) @ self._b.astype(np.float64)
+        self._tolerance = 2 * UNIT_ROUNDOFF.get(dtype, 0.0)
+        self._dtype = {"tf32": "float32", "bfloat16": "float32"}.get(dtype, dtype)
+
+    def operands(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Give both factors in the dtype that the host hands over, shape (n, n)."""
+        return self._a.astype(self._dtype), self._b.astype(self._dtype)
+
+    def accepts(self, product: NDArray[Any]) -> bool:
+        """Whether a product, shape (n, n), is right on the rows that are checked."""
+        found = product[self._rows].astype(np.float64)
+        error = np.abs(found - self._expected)
+        return bool(np.all(error <= self._tolerance * np.maximum(np.abs(self._expected), 1.0)))

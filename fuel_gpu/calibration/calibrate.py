@@ -1,0 +1,128 @@
+"""Measures the devices of a report, each in a child process, and makes the table."""
+
+from collections.abc import Callable, Collection
+
+from fuel_gpu.calibration.backends import can_measure
+from fuel_gpu.calibration.effort import FULL, QUICK
+from fuel_gpu.calibration.findings import Findings
+from fuel_gpu.calibration.isolation import measure_in_child
+from fuel_gpu.calibration.progress import (
+    DeviceEnded,
+    DeviceStarted,
+    Event,
+    Interrupted,
+    Measuring,
+)
+from fuel_gpu.calibration.records import CopyMeasured, Doing, Note, RateMeasured, Request
+from fuel_gpu.calibration.table import Table
+from fuel_gpu.device import Device
+from fuel_gpu.errors import UsageError
+from fuel_gpu.probes.report import DeviceInfo, ProbeReport
+
+
+def calibrate(
+    report: ProbeReport,
+    *,
+    full: bool = False,
+    devices: Collection[Device] | None = None,
+    earlier: Table | None = None,
+    progress: Callable[[Event], None] | None = None,
+    checkpoint: Callable[[Table], None] | None = None,
+) -> Table:
+    """Measure how fast the devices compute and how fast bytes get to them and back.
+
+    Each device is measured in a child process with a time limit. One that crashes or hangs costs
+    what was unfinished, and a note in the table; so does Ctrl-C, after which the table of what is
+    finished is returned. Simulated devices are skipped. Of devices with the same equivalence key
+    one is measured, and its figures are marked `shared` on the others.
+
+    Parameters
+    ----------
+    report
+        What `fuel_gpu.probes.probe` found.
+    full
+        Measure longer and at more sizes: about a minute a device, instead of about ten seconds.
+    devices
+        Only these; None for all.
+    earlier
+        A table of this machine whose figures stay where nothing is measured again.
+    progress
+        Called with each `Event`.
+    checkpoint
+        Called with the table so far after each device and each finished rate, to be saved: what is
+        finished then outlives this process.
+
+    Returns
+    -------
+    Table
+        Of all that was measured; its notes say what was not.
+
+    Raises
+    ------
+    UsageError
+        If one of `devices` is not in the report.
+    """
+    tell = progress or (lambda event: None)
+    save = checkpoint or (lambda table: None)
+    chosen = _chosen(report, devices)
+    findings = Findings(report, earlier)
+    measured: dict[str, DeviceInfo] = {}
+    current = ""
+    try:
+        for index, info in enumerate(chosen, start=1):
+            current = info.id
+            tell(DeviceStarted(info.id, info.name, index, len(chosen)))
+            findings.begin(info.id)
+            twin = measured.get(info.equivalence_key) if info.equivalence_key else None
+            if twin is not None:
+                findings.complete(info.id)
+                findings.share(twin.id, info.id)
+            elif _measure(info, full, findings, tell, save):
+                measured[info.equivalence_key] = info
+            save(findings.table())
+            tell(DeviceEnded(info.id, findings.notes_of(info.id)))
+    except KeyboardInterrupt:
+        findings.add_note(current, "interrupted by Ctrl-C; what was finished by then is kept")
+        tell(Interrupted(current))
+    return findings.table()
+
+
+def _chosen(report: ProbeReport, devices: Collection[Device] | None) -> list[DeviceInfo]:
+    usable = [d for d in report.devices if not d.simulated and can_measure(d.backend)]
+    if devices is None:
+        return usable
+    known = {d.device for d in usable}
+    for device in devices:
+        if device not in known:
+            raise UsageError(
+                f"there is no device {device} to measure; there are "
+                f"{', '.join(d.id for d in usable)}"
+            )
+    return [d for d in usable if d.device in devices]
+
+
+def _measure(
+    info: DeviceInfo,
+    full: bool,
+    findings: Findings,
+    tell: Callable[[Event], None],
+    save: Callable[[Table], None],
+) -> bool:
+    """Measure one device; whether all of it was measured."""
+    effort = FULL if full else QUICK
+    request = Request(device=info, full=full)
+    for record in measure_in_child(request, limit_s=effort.limit_s):
+        match record:
+            case Doing():
+                tell(Measuring(info.id, record.what, record.spent))
+            case CopyMeasured():
+                findings.add_copy(record)
+            case RateMeasured():
+                findings.add_rate(record)
+                save(findings.table())
+            case Note():
+                findings.add_note(info.id, record.text)
+            case _:
+                findings.complete(info.id)
+                return True
+    return False

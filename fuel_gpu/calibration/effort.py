@@ -1,0 +1,89 @@
+"""How long to measure and how exactly: the quick and the full calibration."""
+
+import time
+from dataclasses import dataclass
+from typing import Final
+
+KIB: Final = 2**10
+MIB: Final = 2**20
+
+_OCTAVES: Final = tuple(2**k for k in range(12, 29))
+_BETWEEN: Final = tuple(3 * 2**k for k in range(11, 27))
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What one device's calibration aims at.
+
+    Parameters
+    ----------
+    budget_s
+        Seconds to measure in; work that is under way when they end is completed.
+    limit_s
+        Seconds after which the child is taken to hang, compiling included.
+    copy_sizes_bytes
+        Sizes of the copies, ascending.
+    width
+        Half the median's confidence interval over the median, at which a figure is settled.
+    fewest, most
+        Samples of one figure.
+    visit_s
+        How long to stay at one size of a copy before the next.
+    product_run_ns
+        How long one matrix product should take: long against a launch.
+    """
+
+    budget_s: float
+    limit_s: float
+    copy_sizes_bytes: tuple[int, ...]
+    width: float
+    fewest: int
+    most: int
+    visit_s: float
+    product_run_ns: int
+
+
+QUICK: Final = Effort(
+    budget_s=8.0,
+    limit_s=60.0,
+    copy_sizes_bytes=_OCTAVES,
+    width=0.03,
+    fewest=7,
+    most=200,
+    visit_s=0.01,
+    product_run_ns=20_000_000,
+)
+FULL: Final = Effort(
+    budget_s=60.0,
+    limit_s=300.0,
+    copy_sizes_bytes=tuple(sorted(_OCTAVES + _BETWEEN)),
+    width=0.01,
+    fewest=21,
+    most=2_000,
+    visit_s=0.05,
+    product_run_ns=100_000_000,
+)
+
+
+class Budget:
+    """Seconds to spend, handed out step by step in proportion to the steps' weights.
+
+    A step that ends early leaves its rest to those after it.
+    """
+
+    def __init__(self, seconds: float, weight: float) -> None:
+        self._start = time.monotonic()
+        self._seconds = seconds
+        self._weight_left = weight
+
+    def deadline(self, weight: float) -> float:
+        """When the next step, which has this weight, should end: a `time.monotonic` value."""
+        now = time.monotonic()
+        left = max(0.0, self._start + self._seconds - now)
+        share = weight / self._weight_left if self._weight_left > 0 else 1.0
+        self._weight_left -= weight
+        return now + left * min(share, 1.0)
+
+    def spent(self) -> float:
+        """Which share of the seconds is spent, 0 to 1."""
+        return min(1.0, (time.monotonic() - self._start) / self._seconds)

@@ -1,0 +1,166 @@
+"""Measures a device in a child process: a crash, a hang or a flood costs what was unfinished."""
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final
+
+import msgspec
+import psutil
+
+from fuel_gpu.calibration.records import Doing, Finished, Note, Record, Request
+from fuel_gpu.probes.isolation import kill_group
+
+MAX_LINE_BYTES: Final = 4 << 20
+MAX_OUTPUT_BYTES: Final = 64 << 20
+_MEMORY_SHARE: Final = 2
+"""A child that holds more than this part of the machine's memory is stopped."""
+
+_POLL_S: Final = 0.1
+_EXIT_WAIT_S: Final = 2.0
+
+
+def measure_in_child(
+    request: Request, *, limit_s: float, command: tuple[str, ...] = ()
+) -> Iterator[Record]:
+    """Yield a child's records as they come; a child that fails ends with a note that says how.
+
+    Closing the iterator, or an interrupt, kills the child and whatever it started.
+
+    Parameters
+    ----------
+    request
+        What to measure.
+    limit_s
+        Seconds after which the child is taken to hang and is killed.
+    command
+        What follows ``python``, instead of the measuring child.
+    """
+    with tempfile.TemporaryFile() as stderr, contextlib.ExitStack() as cleanup:
+        try:
+            process = _start(command or ("-m", "fuel_gpu.calibration.child"), stderr)
+        except OSError as error:
+            yield Note(text=f"its measuring process could not be started: {error}")
+            return
+        cleanup.callback(_end, process)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(OSError):  # a child that is dead already is reported below
+            process.stdin.write(msgspec.json.encode(request) + b"\n")
+            process.stdin.flush()
+        lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        threading.Thread(target=_read, args=(process.stdout, lines), daemon=True).start()
+        yield from _follow(process, lines, stderr, limit_s)
+
+
+def _follow(
+    process: subprocess.Popen[bytes],
+    lines: "queue.SimpleQueue[bytes]",
+    stderr: IO[bytes],
+    limit_s: float,
+) -> Iterator[Record]:
+    deadline = time.monotonic() + limit_s
+    doing, received, garbage = "", 0, False
+    while True:
+        try:
+            line = lines.get(timeout=_POLL_S)
+        except queue.Empty:
+            line = None
+        failure = ""
+        if line:
+            received += len(line)
+            try:
+                record = msgspec.json.decode(line, type=Record)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                if not garbage:
+                    yield Note(text="its measuring process printed what is not a record")
+                garbage = True
+            else:
+                if isinstance(record, Doing):
+                    doing = record.what
+                yield record
+                if isinstance(record, Finished):
+                    return
+        elif line == b"" or process.poll() is not None:
+            failure = _how_it_ended(process, stderr)
+        if not failure:
+            failure = _excess(process, deadline, limit_s, received, stderr)
+        if failure:
+            at = f" while measuring {doing}" if doing else " before it measured anything"
+            yield Note(text=f"its measuring process {failure}{at}")
+            return
+
+
+def _start(command: tuple[str, ...], stderr: IO[bytes]) -> subprocess.Popen[bytes]:
+    search_path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
+    return subprocess.Popen(
+        [sys.executable, "-P", *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env={**os.environ, "PYTHONPATH": search_path},
+        start_new_session=True,
+    )
+
+
+def _read(stream: IO[bytes], lines: "queue.SimpleQueue[bytes]") -> None:
+    """Hand over line by line, and an empty line at the end."""
+    with contextlib.suppress(OSError, ValueError):  # the parent closed it
+        while line := stream.readline(MAX_LINE_BYTES):
+            lines.put(line)
+    lines.put(b"")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    kill_group(process)
+    for stream in (process.stdin, process.stdout):
+        with contextlib.suppress(OSError):
+            if stream is not None:
+                stream.close()
+
+
+def _excess(
+    process: subprocess.Popen[bytes],
+    deadline: float,
+    limit_s: float,
+    received: int,
+    stderr: IO[bytes],
+) -> str:
+    if time.monotonic() > deadline:
+        return f"did not finish within {limit_s:g} s and was stopped"
+    if max(received, os.fstat(stderr.fileno()).st_size) > MAX_OUTPUT_BYTES:
+        return f"printed more than {MAX_OUTPUT_BYTES >> 20} MiB and was stopped"
+    limit = psutil.virtual_memory().total // _MEMORY_SHARE
+    with contextlib.suppress(psutil.Error):
+        if psutil.Process(process.pid).memory_info().rss > limit:
+            return f"took more than {limit >> 20} MiB of memory and was stopped"
+    return ""
+
+
+def _how_it_ended(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
+    try:
+        status = process.wait(_EXIT_WAIT_S)
+    except subprocess.TimeoutExpired:
+        return "closed its output and was stopped"
+    if status >= 0:
+        return f"exited with status {status}{_last_words(stderr)}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    return f"crashed with {name}{_last_words(stderr)}"
+
+
+def _last_words(stderr: IO[bytes]) -> str:
+    stderr.seek(max(0, os.fstat(stderr.fileno()).st_size - 2000))
+    lines = [line.strip() for line in stderr.read().decode(errors="replace").splitlines()]
+    last = next((line for line in reversed(lines) if line), "")
+    return f" ({last[:200]})" if last else ""

@@ -1,0 +1,272 @@
+"""What is measured on a device, in which order, for how long: a stream of finished records."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+import psutil
+
+from fuel_gpu.calibration.backends import OpenDevice, Workload
+from fuel_gpu.calibration.copy_sweep import measure_copies, size_bound_bytes
+from fuel_gpu.calibration.effort import MIB, Budget, Effort
+from fuel_gpu.calibration.records import Doing, Note, RateMeasured, Record
+from fuel_gpu.calibration.sampling import Summary, relative_half_width, summarize
+from fuel_gpu.calibration.sizes import size_text
+from fuel_gpu.calibration.table import Rate
+from fuel_gpu.probes.report import DeviceInfo
+
+_LAUNCH_WEIGHT, _COPIES_WEIGHT, _PRODUCT_WEIGHT, _STREAM_WEIGHT = 0.3, 3.0, 1.5, 1.0
+
+_FIRST_PRODUCT_N: Final = 512
+_PRODUCT_STEP: Final = 256
+_LARGEST_PRODUCT_N: Final = 16_384
+_TRIAL_RUNS: Final = 3
+_FINALISTS: Final = 2
+_STREAM_BYTES: Final = 256 * MIB
+_BUFFER_SHARE: Final = 16
+"""One of a workload's buffers takes at most this part of the memory bound."""
+
+
+def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iterator[Record]:
+    """Measure launch, copies and rates, and give each figure as soon as it is there.
+
+    A figure that fails costs itself and a note; a dtype whose results are wrong is left out.
+    """
+    kinds = device.host_memory_kinds
+    weight = _LAUNCH_WEIGHT + _COPIES_WEIGHT * len(kinds)
+    weight += (_PRODUCT_WEIGHT + _STREAM_WEIGHT) * len(info.dtypes)
+    budget = Budget(effort.budget_s, weight)
+    available = psutil.virtual_memory().available
+    bound_bytes = size_bound_bytes(info, available)
+
+    launch: Figure | None = None
+    yield Doing(what="launch overhead", spent=budget.spent())
+    try:
+        launch = measure_launch(device, effort, budget.deadline(_LAUNCH_WEIGHT))
+    except Exception as error:
+        yield Note(text=f"launch overhead: {_words(error)}; without it no rates are kept")
+    for memory in kinds:
+        try:
+            yield from measure_copies(
+                info, device, memory, effort, bound_bytes, budget, _COPIES_WEIGHT
+            )
+        except Exception as error:
+            yield Note(text=f"copies, {memory}: {_words(error)}")
+    if launch is not None:
+        for dtype in info.dtypes:
+            yield from _measure_dtype(info, device, dtype, launch, effort, budget)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured quantity: its samples, what they say, and the kernel that gave them."""
+
+    samples: tuple[float, ...]
+    summary: Summary
+    kernel: str
+
+
+def measure_launch(device: OpenDevice, effort: Effort, deadline: float) -> Figure:
+    """Nanoseconds that starting an empty kernel takes."""
+    work = device.launch()
+    for _ in range(_TRIAL_RUNS):
+        work.run()
+    samples = collect(work.run, effort, deadline)
+    return Figure(tuple(samples), summarize(samples, width=effort.width), "")
+
+
+def _measure_dtype(
+    info: DeviceInfo,
+    device: OpenDevice,
+    dtype: str,
+    launch: Figure,
+    effort: Effort,
+    budget: Budget,
+) -> Iterator[Record]:
+    notes: list[str] = []
+    yield Doing(what=f"matrix product, {dtype}", spent=budget.spent())
+    flops = _attempt(
+        lambda: measure_product(
+            info, device, dtype, effort, budget.deadline(_PRODUCT_WEIGHT), notes
+        ),
+        f"matrix product, {dtype}",
+        notes,
+    )
+    if flops is not None:
+        yield RateMeasured(rate=_rate(info, dtype, launch, flops, None))
+    yield Doing(what=f"streaming, {dtype}", spent=budget.spent())
+    moved = _attempt(
+        lambda: measure_stream(info, device, dtype, effort, budget.deadline(_STREAM_WEIGHT), notes),
+        f"streaming, {dtype}",
+        notes,
+    )
+    if flops is not None or moved is not None:
+        yield RateMeasured(rate=_rate(info, dtype, launch, flops, moved))
+    yield from (Note(text=text) for text in notes)
+
+
+def _attempt(
+    measure: Callable[[], "Figure | None"], what: str, notes: list[str]
+) -> "Figure | None":
+    try:
+        return measure()
+    except Exception as error:
+        notes.append(f"{what}: {_words(error)}")
+        return None
+
+
+def measure_product(
+    info: DeviceInfo,
+    device: OpenDevice,
+    dtype: str,
+    effort: Effort,
+    deadline: float,
+    notes: list[str],
+) -> Figure | None:
+    """FLOP a nanosecond of the best kernel, on matrices that keep it busy for a while.
+
+    All kernels are tried on a small product; the best two meet again on one that takes
+    `effort.product_run_ns`.
+    """
+    trials = Trials(lambda kernel, n: device.product(dtype, kernel, n), dtype, notes)
+    ranked = trials.rank(device.product_kernels(dtype), _FIRST_PRODUCT_N, deadline)
+    if not ranked:
+        return None
+    n = _busy_n(info, ranked[0][1], effort)
+    if n > _FIRST_PRODUCT_N:
+        names = [kernel for kernel, _ in ranked[:_FINALISTS]]
+        ranked = trials.rank(names, n, deadline) or ranked
+    return _rate_figure(trials, ranked[0][0], f"n {trials.size}", effort, deadline)
+
+
+def measure_stream(
+    info: DeviceInfo,
+    device: OpenDevice,
+    dtype: str,
+    effort: Effort,
+    deadline: float,
+    notes: list[str],
+) -> Figure | None:
+    """Bytes read and written a nanosecond by the best kernel that copies a large array."""
+    trials = Trials(lambda kernel, size: device.stream(dtype, kernel, size), dtype, notes)
+    ranked = trials.rank(device.stream_kernels(dtype), stream_bytes(info), deadline)
+    if not ranked:
+        return None
+    return _rate_figure(trials, ranked[0][0], size_text(trials.size), effort, deadline)
+
+
+def stream_bytes(info: DeviceInfo) -> int:
+    """Size of the array to stream: four times the last-level caches, 256 MiB at least.
+
+    Bounded by a share of the memory; a whole number of MiB.
+
+    Notes
+    -----
+    Four times the caches: J. D. McCalpin, the STREAM benchmark's rule for array sizes.
+    """
+    caches = info.details.get("caches") or [{}]
+    cached = int(caches[-1].get("size_bytes", 0)) * int(caches[-1].get("instances", 1))
+    available = psutil.virtual_memory().available
+    bound = min(info.memory_bytes, available, info.largest_allocation_bytes or available * 16)
+    wanted = min(max(_STREAM_BYTES, 4 * cached), bound // _BUFFER_SHARE)
+    return max(wanted // MIB, 1) * MIB
+
+
+def _busy_n(info: DeviceInfo, flops_per_ns: float, effort: Effort) -> int:
+    wanted = (effort.product_run_ns * flops_per_ns / 2) ** (1 / 3)
+    fitting = (info.memory_bytes / _BUFFER_SHARE / 8) ** 0.5
+    n = min(wanted, fitting, _LARGEST_PRODUCT_N)
+    return max(int(n) // _PRODUCT_STEP * _PRODUCT_STEP, _FIRST_PRODUCT_N)
+
+
+@dataclass(slots=True)
+class Trials:
+    """Kernels tried at a size; those that work are kept, with their workloads, to be measured."""
+
+    make: Callable[[str, int], Workload]
+    dtype: str
+    notes: list[str]
+    size: int = 0
+    workloads: dict[str, Workload] = field(default_factory=dict)
+
+    def rank(self, kernels: Sequence[str], size: int, deadline: float) -> list[tuple[str, float]]:
+        """Give the kernels that are right, fastest first, with their rates.
+
+        Kernels left when the time is up are not tried, unless none has worked yet.
+        """
+        found: dict[str, float] = {}
+        workloads: dict[str, Workload] = {}
+        for kernel in kernels:
+            if found and time.monotonic() > deadline:
+                break
+            try:
+                work = self.make(kernel, size)
+                work.run()  # compiles
+                if not work.correct():
+                    self.notes.append(f"{self.dtype}, {kernel}: wrong result, left out")
+                    continue
+                found[kernel] = work.amount / min(work.run() for _ in range(_TRIAL_RUNS))
+                workloads[kernel] = work
+            except Exception as error:
+                self.notes.append(f"{self.dtype}, {kernel}: {_words(error)}")
+        if found:
+            self.size, self.workloads = size, workloads
+        return sorted(found.items(), key=lambda item: item[1], reverse=True)
+
+
+def _rate_figure(
+    trials: Trials, kernel: str, size: str, effort: Effort, deadline: float
+) -> Figure | None:
+    work = trials.workloads[kernel]
+    samples = [work.amount / ns for ns in collect(work.run, effort, deadline)]
+    if not work.correct():
+        trials.notes.append(f"{trials.dtype}, {kernel}: wrong result after many runs, left out")
+        return None
+    return Figure(tuple(samples), summarize(samples, width=effort.width), f"{kernel}, {size}")
+
+
+def collect(run: Callable[[], int], effort: Effort, deadline: float) -> list[int]:
+    """Take samples until the median is settled, there are enough, or the time is up."""
+    samples = [run() for _ in range(_TRIAL_RUNS)]
+    while len(samples) < effort.most:
+        late = time.monotonic() > deadline
+        if late and len(samples) >= effort.fewest:
+            break
+        if len(samples) >= effort.fewest and relative_half_width(samples) <= effort.width:
+            break
+        samples += [run() for _ in range(_TRIAL_RUNS)]
+    return samples
+
+
+def _rate(
+    info: DeviceInfo, dtype: str, launch: Figure, flops: Figure | None, moved: Figure | None
+) -> Rate:
+    flags = [f"launch: {flag}" for flag in launch.summary.flags]
+    flags += [f"flops: {flag}" for flag in flops.summary.flags] if flops else []
+    flags += [f"bytes: {flag}" for flag in moved.summary.flags] if moved else []
+    return Rate(
+        device=info.id,
+        dtype=dtype,
+        flops_per_ns=flops.summary.median if flops else None,
+        bytes_per_ns=moved.summary.median if moved else None,
+        launch_ns=round(launch.summary.median),
+        provenance="measured",
+        flops_samples=flops.samples if flops else (),
+        bytes_samples=moved.samples if moved else (),
+        launch_samples=tuple(round(ns) for ns in launch.samples),
+        flops_interval=flops.summary.interval if flops else None,
+        bytes_interval=moved.summary.interval if moved else None,
+        launch_interval=(round(launch.summary.interval[0]), round(launch.summary.interval[1])),
+        flops_kernel=flops.kernel if flops else "",
+        bytes_kernel=moved.kernel if moved else "",
+        flags=tuple(flags),
+        measured=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _words(error: Exception) -> str:
+    """An error in one short line."""
+    text = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

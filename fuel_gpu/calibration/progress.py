@@ -1,0 +1,40 @@
+"""What calibration tells its caller while it runs."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceStarted:
+    """A device's measuring begins: the `index`-th of `count`, from 1."""
+
+    device: str
+    name: str
+    index: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """What is being measured now, and which share of the device's time is spent (0 to 1)."""
+
+    device: str
+    what: str
+    spent: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEnded:
+    """A device's measuring is over; `notes` say what could not be measured."""
+
+    device: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """Ctrl-C: what is finished is kept, and nothing more is measured."""
+
+    device: str
+
+
+Event = DeviceStarted | Measuring | DeviceEnded | Interrupted

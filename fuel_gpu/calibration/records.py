@@ -1,0 +1,50 @@
+"""What a measuring child tells its parent, one JSON line each."""
+
+import msgspec
+
+from fuel_gpu.calibration.table import Point, Rate
+from fuel_gpu.probes.report import DeviceInfo
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What the parent asks for."""
+
+    device: DeviceInfo
+    full: bool
+
+
+class Doing(msgspec.Struct, frozen=True, kw_only=True, tag="doing"):
+    """What is being measured from now on, and which share of the device's budget is spent."""
+
+    what: str
+    spent: float
+
+
+class CopyMeasured(msgspec.Struct, frozen=True, kw_only=True, tag="copy"):
+    """Copies of one size in one direction; a later record of the same replaces it."""
+
+    src: str
+    dst: str
+    memory: str
+    size_bound_bytes: int
+    point: Point
+    measured: str
+
+
+class RateMeasured(msgspec.Struct, frozen=True, kw_only=True, tag="rate"):
+    """A device's rate in one dtype; a later record of the same dtype replaces it."""
+
+    rate: Rate
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True, tag="note"):
+    """Something that could not be measured, and why."""
+
+    text: str
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
+    """The child has measured all it was asked for."""
+
+
+Record = Doing | CopyMeasured | RateMeasured | Note | Finished
