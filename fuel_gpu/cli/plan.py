@@ -156,7 +156,7 @@ def _warn_if_stale(table: "Table") -> None:
     import sys
 
     from fuel_gpu.calibration.staleness import stale
-    from fuel_gpu.probes import probe
+    from fuel_gpu.probes.machine import probe
 
     for difference in stale(table, probe()):
         print(f"fuel-gpu: warning: the table is stale: {difference}", file=sys.stderr)

@@ -7,6 +7,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from fuel_gpu.calibration.table import Provenance
 from fuel_gpu.calibration.transfers import TableTransfers
 from fuel_gpu.cli.console import console, format_bytes, format_flops, format_ns
 from fuel_gpu.planner.explain import Explanation
@@ -44,12 +45,11 @@ def notes(plan: Plan) -> list[str]:
     copied = Counter(transfers.provenance_of(c.src, c.dst).provenance for c in plan.copies)
     listed = []
     for counts, what in ((provenances, "nodes"), (copied, "copies")):
-        for provenance in ("datasheet", "fallback", "shared"):
-            if counts[provenance]:
-                listed.append(
-                    f"{counts[provenance]} of {counts.total()} {what} are priced from "
-                    f"{_MEANING[provenance]}"
-                )
+        listed += [
+            f"{counts[provenance]} of {counts.total()} {what} are priced from {meaning}"
+            for provenance, meaning in _MEANING.items()
+            if counts[provenance]
+        ]
     if estimated:
         listed.append(
             f"{estimated} nodes have no formula for their operator and are estimated from their "
@@ -58,7 +58,7 @@ def notes(plan: Plan) -> list[str]:
     return listed
 
 
-_MEANING = {
+_MEANING: dict[Provenance, str] = {
     "datasheet": "datasheet figures, not measurements",
     "fallback": "fallback figures: the table has none of their own",
     "shared": "measurements of an equivalent device",

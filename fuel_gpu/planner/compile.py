@@ -1,5 +1,6 @@
 """`compile_plan`: walk a graph in order, decide every node, and carry open decisions forward."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -64,7 +65,7 @@ class _Walk:
         self.graph = graph
         self.points = points
         self.options = options
-        self.dp = PlacementDP()
+        self.dp: PlacementDP[NodeId] = PlacementDP()
         self.decided: dict[NodeId, Device] = {}
         self.position = {node_id: k for k, node_id in enumerate(points.nodes)}
         self.inbound_ns = np.zeros((len(points.nodes), len(points.devices)), np.uint64)
@@ -119,7 +120,7 @@ class _Walk:
         ]
         self.dp.push_row(node_id, costs, fixed, chained, estimator)
 
-    def _inputs(self, node_id: NodeId) -> tuple[list[tuple[Device, int]], list[ChainInput]]:
+    def _inputs(self, node_id: NodeId) -> tuple[list[tuple[Device, int]], list[ChainInput[NodeId]]:
         """Split a node's input edges: residency known, and open rows that it chains."""
         fixed: list[tuple[Device, int]] = []
         chained: dict[NodeId, list[int]] = {}
@@ -203,7 +204,7 @@ class _Walk:
         rows = np.arange(self.points.starts[k], self.points.starts[k + 1], dtype=np.intp)
         rows = rows[self.kept[rows]]
         ranked = rows[np.argsort(self._times(rows), kind="stable")]
-        return self.points.devices[self.points.device_codes[ranked[0]]]
+        return self.points.devices[int(self.points.device_codes[ranked[0]])]
 
     def _ranked(self, rows: NDArray[np.intp], committed: NDArray[np.int32]) -> NDArray[np.intp]:
         """Rank rows within their nodes, those on the node's committed device first."""
@@ -265,7 +266,7 @@ def _first_seen_codes(points: DecisionPoints) -> list[list[int]]:
     codes, starts = points.device_codes.tolist(), points.starts.tolist()
     return [
         list(dict.fromkeys(codes[start:end]))
-        for start, end in zip(starts, starts[1:], strict=False)
+        for start, end in itertools.pairwise(starts)
     ]
 
 
@@ -286,4 +287,5 @@ def _retained(
         precision=points.digits[rows],
         accuracy=points.accuracy[rows],
     )
-    return (rows.start or 0) + rank_and_retain(table, keep).rows
+    kept: NDArray[np.intp] = rank_and_retain(table, keep).rows
+    return kept + (rows.start or 0)

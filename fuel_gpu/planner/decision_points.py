@@ -77,7 +77,7 @@ class DecisionPoints:
 
     def choice(self, row: int) -> Choice:
         """Give the kernel, device and rates of one candidate."""
-        return self.menus[self.menu_of[self.point[row]]].choices[self.column[row]]
+        return self.menus[int(self.menu_of[self.point[row]])].choices[int(self.column[row])]
 
     def candidate(self, row: int, inbound_transfer_ns: int = 0) -> Candidate:
         """Build one candidate for people to look at."""
@@ -156,7 +156,8 @@ def decision_points(
 
     def by_row(name: str, dtype: Any) -> NDArray[Any]:
         columns = [getattr(menu, name) for menu in built]
-        return np.concatenate([*columns, np.empty(0, dtype)]).astype(dtype)[flat]
+        joined: NDArray[Any] = np.concatenate([*columns, np.empty(0, dtype)]).astype(dtype)
+        return joined[flat]
 
     moved = np.array([cost.bytes_moved for cost in costs], np.uint64)[point]
     points = DecisionPoints(

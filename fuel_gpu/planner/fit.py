@@ -248,14 +248,9 @@ def _dp_placement(
 ) -> list[int]:
     """Solve the DP over the problem's steps, with `extra_ns` added to each step's time."""
     estimator: TransferEstimator = _Estimator(transfer)
-    dp = PlacementDP()
+    dp: PlacementDP[int] = PlacementDP()
     position = {device: k for k, device in enumerate(problem.devices)}
     placement = [0] * len(problem.nodes)
-
-    def commit(made: Sequence[tuple[object, Device]]) -> None:
-        for step, device in made:
-            assert isinstance(step, int)
-            placement[step] = position[device]
 
     for step, times in enumerate(problem.time_ns):
         choices = [pins[step]] if step in pins else list(_runnable(problem, step))
@@ -273,5 +268,6 @@ def _dp_placement(
         inputs = [ChainInput(producer, tuple(sizes)) for producer, sizes in chained.items()]
         dp.push_row(step, costs, fixed, inputs, estimator)
     outputs = {v.producer: v.bytes for v in problem.values if v.is_output}
-    commit(dp.finish(problem.exit, lambda step: outputs.get(step, 0), estimator))
+    for step, device in dp.finish(problem.exit, lambda step: outputs.get(step, 0), estimator):
+        placement[step] = position[device]
     return placement

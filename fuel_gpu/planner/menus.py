@@ -12,7 +12,7 @@ from fuel_gpu.device import Device
 from fuel_gpu.dtypes import UNIT_ROUNDOFF
 from fuel_gpu.errors import PlanError
 from fuel_gpu.graph.arena import Graph, Node, NodeId, TensorType
-from fuel_gpu.kernels.binding import BindingTable, Kernel
+from fuel_gpu.kernels.binding import BindingTable, Kernel, stored_dtype
 from fuel_gpu.kernels.precision import CostEstimate, PrecisionGuarantee
 from fuel_gpu.planner.candidate import Candidate, Rates, prior_rates
 from fuel_gpu.planner.cost_vector import accuracy_class, precision_digits
@@ -126,8 +126,8 @@ def choices_on(
     dtype in which the tensors are stored.
     """
     node = graph.node(node_id)
-    stored = input_types[0].dtype if input_types else node.type.dtype
-    own = UNIT_ROUNDOFF.get(stored, UNIT_ROUNDOFF.get(node.type.dtype))
+    stored = stored_dtype(node, input_types)
+    own = UNIT_ROUNDOFF.get(stored)
     choices: list[Choice] = []
     for device in devices:
         rows = options.rates.get(device)
