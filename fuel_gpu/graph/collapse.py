@@ -69,7 +69,7 @@ def _keep_arms(
             prices=tuple(branch.prices[k] for k in kept),
         ),
     )
-    _close_inside(graph, gone)
+    _close_inside(graph, gone, {branch.arms[k] for k in dropped})
     if before != after:
         for reader in readers:
             node = graph.node(reader)
@@ -94,13 +94,16 @@ def _check_no_cycle(graph: Graph, exit_id: NodeId, readers: list[NodeId]) -> Non
                 waiting.append(value)
 
 
-def _close_inside(graph: Graph, gone: set[NodeId]) -> None:
-    """Close the branches that lie in nodes which no longer run, and those inside their arms."""
+def _close_inside(graph: Graph, gone: set[NodeId], exits: set[NodeId]) -> None:
+    """Close the branches that lie in nodes which no longer run, and those inside their arms.
+
+    One that parts after a dropped exit lies behind it and stays.
+    """
     found = True
     while found:
         found = False
         for branch_id, branch in list(graph.branches.items()):
-            if branch.reconverge in gone or branch.diverge in gone:
+            if branch.reconverge in gone or branch.diverge in gone - exits:
                 gone.update(n for a in branch.arms for n in arm_nodes(graph, branch.diverge, a))
                 graph.update_branch(branch_id, replace(branch, arms=branch.arms[:1], prices=()))
                 found = True
