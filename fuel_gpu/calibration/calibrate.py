@@ -87,8 +87,13 @@ def calibrate(
     return findings.table()
 
 
+def measurable(report: ProbeReport) -> list[DeviceInfo]:
+    """Give the devices of a report that can be measured: no simulators, known backends."""
+    return [d for d in report.devices if not d.simulated and can_measure(d.backend)]
+
+
 def _chosen(report: ProbeReport, devices: Collection[Device] | None) -> list[DeviceInfo]:
-    usable = [d for d in report.devices if not d.simulated and can_measure(d.backend)]
+    usable = measurable(report)
     if devices is None:
         return usable
     known = {d.device for d in usable}

@@ -5,6 +5,8 @@ import sys
 
 import typer
 
+from fuel_gpu.cli.calibrate import calibrate
+from fuel_gpu.cli.export import export
 from fuel_gpu.cli.probe import probe
 from fuel_gpu.errors import FuelGpuError, UsageError
 
@@ -18,6 +20,8 @@ app = typer.Typer(
 )
 app.callback()(lambda: None)  # so that a single command still goes by its name
 app.command("probe")(probe)
+app.command("calibrate")(calibrate)
+app.command("export")(export)
 
 
 def main() -> None:

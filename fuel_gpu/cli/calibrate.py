@@ -1,0 +1,124 @@
+"""``fuel-gpu calibrate``: measure this machine's devices and write its table."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fuel_gpu.errors import CalibrationError, TableError, UsageError
+
+if TYPE_CHECKING:
+    from fuel_gpu.calibration.progress import Event
+    from fuel_gpu.calibration.table import Table
+    from fuel_gpu.device import Device
+    from fuel_gpu.probes.report import ProbeReport
+
+
+def calibrate(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="About ten seconds a device (the default).")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="About a minute a device: more sizes, more samples.")
+    ] = False,
+    table: Annotated[
+        Path | None,
+        typer.Option("--table", help="Write the table here; in the user's cache by default."),
+    ] = None,
+    device: Annotated[
+        list[str] | None,
+        typer.Option("--device", help="Measure this device only; may be repeated."),
+    ] = None,
+    without_device: Annotated[
+        list[str] | None, typer.Option("--without-device", help="Do not measure this device.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+) -> None:
+    """Measure how fast this machine's devices compute, and how fast bytes get there and back.
+
+    Ctrl-C keeps what is finished. What is not measured again stays as an earlier table has it.
+    """
+    import sys
+
+    from fuel_gpu.calibration.calibrate import calibrate as measure
+    from fuel_gpu.calibration.progress import Interrupted
+    from fuel_gpu.calibration.table_file import default_table_path, encode_table, save_table
+    from fuel_gpu.cli.calibration_view import print_summary
+    from fuel_gpu.cli.progress import shown_progress
+    from fuel_gpu.probes.machine import probe
+
+    if quick and full:
+        raise UsageError("--quick and --full exclude each other: give one of them")
+    path = table or default_table_path()
+    report = probe()
+    interrupted = False
+    with shown_progress() as show:
+
+        def progress(event: "Event") -> None:
+            nonlocal interrupted
+            interrupted = interrupted or isinstance(event, Interrupted)
+            show(event)
+
+        made = measure(
+            report,
+            full=full,
+            devices=_chosen(report, device or [], without_device or []),
+            earlier=_earlier(path),
+            progress=progress,
+            checkpoint=lambda unfinished: _save(unfinished, path),
+        )
+    if not made.rates and not made.transfers:
+        raise CalibrationError(
+            f"nothing was measured: {'; '.join(made.notes) or 'no device was left to measure'}"
+        )
+    written = save_table(made, path)
+    if as_json:
+        print(encode_table(made).decode(), end="")
+    else:
+        print_summary(made)
+    print(f"{'incomplete ' if interrupted else ''}table written: {written}", file=sys.stderr)
+    if interrupted:
+        raise typer.Exit(1)
+
+
+def _save(unfinished: "Table", path: Path) -> None:
+    from fuel_gpu.calibration.table_file import save_table
+
+    if unfinished.rates or unfinished.transfers:
+        save_table(unfinished, path)
+
+
+def _earlier(path: Path) -> "Table | None":
+    """Read the table that is to be renewed, if there is a whole one."""
+    import sys
+
+    from fuel_gpu.calibration.table_file import load_table
+
+    if not path.exists():
+        return None
+    try:
+        return load_table(path)
+    except TableError as error:
+        print(
+            f"fuel-gpu: the earlier table cannot be used and is replaced: {error}", file=sys.stderr
+        )
+        return None
+
+
+def _chosen(report: "ProbeReport", wanted: list[str], unwanted: list[str]) -> "list[Device] | None":
+    from fuel_gpu.calibration.calibrate import measurable
+    from fuel_gpu.device import Device
+
+    if not wanted and not unwanted:
+        return None
+    known = [d.device for d in measurable(report)]
+    named, left_out = ([Device.parse(text) for text in names] for names in (wanted, unwanted))
+    for one in (*named, *left_out):
+        if one not in known:
+            raise UsageError(
+                f"there is no device {one} to measure; there are {', '.join(map(str, known))}"
+            )
+    chosen = [one for one in named or known if one not in left_out]
+    if not chosen:
+        raise UsageError("no device is left to measure")
+    return chosen

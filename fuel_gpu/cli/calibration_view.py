@@ -1,0 +1,91 @@
+"""A calibration table in a few lines: copies by pair, rates by device, what went wrong."""
+
+from typing import TYPE_CHECKING
+
+from fuel_gpu.cli.console import console, format_bytes, format_ns
+
+if TYPE_CHECKING:
+    from fuel_gpu.calibration.table import Rate, Table, Transfer
+
+_SHOWN_SIZES_BYTES = (64 * 2**10, 2**20)
+
+
+def print_summary(table: "Table") -> None:
+    """Print what was measured; every figure with its provenance, doubtful ones marked."""
+    screen = console()
+    if table.transfers:
+        screen.print(_copies(table))
+    if table.rates:
+        screen.print(_rates(table))
+    for note in table.notes:
+        screen.print(f"note: {note}")
+
+
+def _copies(table: "Table") -> object:
+    from rich import box
+    from rich.table import Table as Grid
+
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in ("from", "to", "memory"):
+        grid.add_column(head)
+    for head in ("latency", *(f"GB/s at {format_bytes(size)}" for size in _SHOWN_SIZES_BYTES)):
+        grid.add_column(head, justify="right")
+    grid.add_column("GB/s at most", justify="right")
+    grid.add_column("fit error", justify="right")
+    grid.add_column("provenance")
+    for transfer in table.transfers:
+        if not transfer.points:
+            continue
+        last = transfer.points[-1]
+        error = transfer.curve.median_error
+        grid.add_row(
+            transfer.src,
+            transfer.dst,
+            transfer.memory,
+            format_ns(transfer.points[0].ns),
+            *(_bandwidth_at(transfer, size) for size in _SHOWN_SIZES_BYTES),
+            f"{last.bytes / last.ns:.3g} ({format_bytes(last.bytes)})",
+            "-" if error is None else f"{error:.1%}",
+            transfer.provenance,
+        )
+    return grid
+
+
+def _bandwidth_at(transfer: "Transfer", size: int) -> str:
+    point = next((p for p in transfer.points if p.bytes == size), None)
+    return "-" if point is None else f"{size / point.ns:.3g}{_doubt(point.flags)}"
+
+
+def _rates(table: "Table") -> object:
+    from rich import box
+    from rich.table import Table as Grid
+
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in ("device", "dtype"):
+        grid.add_column(head)
+    for head in ("GFLOP/s", "GB/s", "launch"):
+        grid.add_column(head, justify="right")
+    grid.add_column("provenance")
+    grid.add_column("best kernel")
+    for rate in table.rates:
+        grid.add_row(
+            rate.device,
+            rate.dtype,
+            _figure(rate.flops_per_ns, rate, "flops"),
+            _figure(rate.bytes_per_ns, rate, "bytes"),
+            format_ns(rate.launch_ns),
+            rate.provenance,
+            rate.flops_kernel,
+        )
+    return grid
+
+
+def _figure(value: float | None, rate: "Rate", what: str) -> str:
+    """Write a rate; FLOP/ns is GFLOP/s and byte/ns is GB/s."""
+    if value is None:
+        return "-"
+    return f"{value:.4g}{_doubt(tuple(f for f in rate.flags if f.startswith(what)))}"
+
+
+def _doubt(flags: tuple[str, ...]) -> str:
+    return " ~" if flags else ""
