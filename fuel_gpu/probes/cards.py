@@ -45,17 +45,26 @@ def cards(devices: Iterable[DeviceInfo]) -> tuple[Card, ...]:
 
     Devices with the same UUID or PCI address are one card. All that compute on the host's cores
     are one, the processor. A simulator is a card of its own.
+
+    Returns
+    -------
+    tuple of Card
+        In the order of their first doors.
     """
-    groups: list[tuple[set[str], list[DeviceInfo]]] = []
-    for device in devices:
+    devices = tuple(devices)
+    groups: list[tuple[set[str], list[int]]] = []
+    for position, device in enumerate(devices):
         ties = _ties(device)
-        doors = [device]
+        positions = [position]
         for known in [group for group in groups if group[0] & ties]:
             groups.remove(known)
             ties |= known[0]
-            doors = known[1] + doors
-        groups.append((ties, doors))
-    return tuple(Card(tuple(doors)) for _, doors in groups)
+            positions += known[1]
+        groups.append((ties, sorted(positions)))
+    return tuple(
+        Card(tuple(devices[position] for position in positions))
+        for positions in sorted(positions for _, positions in groups)
+    )
 
 
 def with_card_memory(devices: Iterable[DeviceInfo]) -> tuple[DeviceInfo, ...]:
