@@ -78,11 +78,11 @@ def describe_processor(root: Path = Path("/")) -> tuple[str, list[str]]:
         first_processor = (root / "proc/cpuinfo").read_text().split("\n\n")[0]
         pairs = (line.partition(":") for line in first_processor.splitlines())
         fields = {key.strip().lower(): value.strip() for key, _, value in pairs}
+        named = (fields[key] for key in ("model name", "cpu", "uarch") if fields.get(key))
+        model = next(named, platform.machine())
+        if "cpu part" in fields:  # Arm gives numbers for the maker and the core, and no name
+            model += f" {fields['cpu implementer']}:{fields['cpu part']}"
         flags = fields.get("flags") or fields.get("features") or fields.get("isa") or ""
-        model = next(
-            (fields[key] for key in ("model name", "cpu", "uarch", "hardware") if fields.get(key)),
-            platform.machine(),
-        )
         return model, sorted(flag for flag in flags.split() if _VECTOR_FLAG.fullmatch(flag))
     import cpuinfo
 
