@@ -132,7 +132,7 @@ def _cannot_compile(place: _Place, failure: str) -> Unavailable:
             reason=f"{_name(place.device)} ({_driver(place)}) cannot compile: its compiler is older"
             " than this processor (unknown target CPU)",
             remedy="install a newer PoCL, such as the system's package (apt install"
-            " pocl-opencl-icd), or pip install intel-opencl-rt",
+            " pocl-opencl-icd)",
         )
     return Unavailable(
         backend=backend,
