@@ -98,37 +98,45 @@ def _stands_alone(graph: Graph, fork: _Fork) -> bool:
 def _price(
     graph: Graph, context: OptimizationContext, fork: _Fork, candidate: Candidate
 ) -> ArmPrice:
-    inputs = dict.fromkeys(graph.storage(value) for value in graph.node(fork.node).inputs)
-    sizes = [graph.node(value).type.bytes for value in (*inputs, fork.node)]
-    options, device = context.options, candidate.device
+    inputs = list(dict.fromkeys(graph.storage(value) for value in graph.node(fork.node).inputs))
+    given = [fork.node]
+    if graph.node(fork.reconverge).kind == "pick":
+        given.append(fork.reconverge)
+    size = {value: graph.node(value).type.bytes for value in (*inputs, *given)}
     time_ns = candidate.time_ns
+    options, device = context.options, candidate.device
     if options is not None and options.estimator is not None:
-        transfer_ns = options.estimator.estimate_transfer_ns
-        copies = [
-            (context.plan.residency[value], device, graph.node(value).type.bytes)
-            for value in inputs
-            if value in context.plan.residency
-            and graph.node(graph.carrier(value)).kind not in ("weight", "constant")
-        ]
-        copies += [(device, reader, sizes[-1]) for reader in _readers_at(graph, context, fork)]
+        residency = context.plan.residency
+        moved = [v for v in inputs if v in residency and not _is_weight(graph, v)]
+        crossings = [(residency[value], device, size[value]) for value in moved]
+        reached = _where_read(graph, context, fork)
+        crossings += [(device, reader, size[value]) for value, reader in reached]
         time_ns = saturating_add(
-            candidate.composite_ns, *(transfer_ns(src, dst, size) for src, dst, size in copies)
+            candidate.composite_ns,
+            *(options.estimator.estimate_transfer_ns(*crossing) for crossing in crossings),
         )
-    return ArmPrice(device, candidate.backend, time_ns, sum(sizes))
+    return ArmPrice(device, candidate.backend, time_ns, sum(size.values()))
 
 
-def _readers_at(graph: Graph, context: OptimizationContext, fork: _Fork) -> set[Device]:
-    """Say where the fork's result is read: past views, and where the outputs are wanted."""
+def _is_weight(graph: Graph, value: NodeId) -> bool:
+    return graph.node(graph.carrier(value)).kind in ("weight", "constant")
+
+
+def _where_read(
+    graph: Graph, context: OptimizationContext, fork: _Fork
+) -> list[tuple[NodeId, Device]]:
+    """List the fork's results with the devices that read them, past views, the caller's too."""
     live = set(context.order)
-    found: set[Device | None] = set()
-    waiting = [fork.reconverge]
+    found: dict[tuple[NodeId, Device | None], None] = {}
+    waiting = [(fork.node, fork.reconverge)]
     while waiting:
-        node_id = waiting.pop()
-        kind = graph.node(node_id).kind
-        if kind in ("view", "pick"):
-            waiting.extend(r for r in graph.readers(node_id) if r in live)
-            if node_id in graph.outputs and context.options is not None:
-                found.add(context.options.exit_device)
-        else:
-            found.add(context.plan.residency.get(node_id))
-    return {device for device in found if device is not None}
+        value, reader = waiting.pop()
+        kind = graph.node(reader).kind
+        if kind not in ("view", "pick"):
+            found[value, context.plan.residency.get(reader)] = None
+            continue
+        value = reader if kind == "pick" else value
+        if reader in graph.outputs and context.options is not None:
+            found[value, context.options.exit_device] = None
+        waiting.extend((value, each) for each in graph.readers(reader) if each in live)
+    return [(value, device) for value, device in found if device is not None]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuel_gpu.device import HOST, Device
-from fuel_gpu.graph.arena import Graph, Node, NodeId
+from fuel_gpu.graph.arena import Graph, Node, NodeId, TensorType
 from fuel_gpu.graph.branches import ArmPrice
 from fuel_gpu.graph.lowering import lower
 from fuel_gpu.planner.candidate import Candidate
@@ -171,6 +171,21 @@ def test_a_result_read_through_a_view_is_priced_to_its_readers_and_to_the_caller
     assert branch.prices == (
         ArmPrice(HOST, "cpu", 10 + 2 * 1016, 32),  # to cuda and to opencl
         ArmPrice(CUDA, "cuda", 30 + 3 * 1016, 32),  # its input, to opencl, and to the caller
+    )
+
+
+def test_a_further_output_crosses_with_its_own_bytes() -> None:
+    graph = chain(1)
+    wide = TensorType("float32", (25,))  # 100 bytes
+    pick = graph.push(Node("TopK", (1,), wide, kind="pick"))
+    graph.outputs = [graph.push(Node("Relu", (pick,), wide))]
+    options = PlanOptions(devices=(HOST, CUDA), estimator=FlatLink())
+    record(graph, {1: CHOICE, 3: (candidate(HOST, 5),)}, options)
+    (branch,) = graph.branches.values()
+    assert branch.reconverge == pick
+    assert branch.prices == (
+        ArmPrice(HOST, "cpu", 10, 16 + 16 + 100),
+        ArmPrice(CUDA, "cuda", 30 + 1016 + 1100, 16 + 16 + 100),
     )
 
 
