@@ -107,8 +107,9 @@ def _reason_and_remedy(evidence: Evidence, boards: Boards, runtime: Runtime) -> 
             return f"an NVIDIA card is here ({where}), but no driver is installed", _INSTALL_DRIVER
         return (
             "no NVIDIA card or driver is found",
-            "none is needed without a card; in a container, pass the card in (docker run --gpus"
-            " all)",
+            "none is needed without a card; with one, install NVIDIA's driver"
+            + ("" if runtime.installed else " and pip install 'fuel-gpu[cuda12]'")
+            + "; in a container, pass the card in (docker run --gpus all)",
         )
     if evidence.device_node is False or boards.error == NVML_ERROR_NO_PERMISSION:
         return (
