@@ -1,15 +1,45 @@
-"""Reads a model file into a ModelProto, without external data; refuses clearly."""
+"""Reads a model file into a ModelProto, without the contents of weights; refuses clearly."""
 
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
+from onnx.inliner import inline_local_functions
 
 from fuel_gpu.errors import ModelError
+from fuel_gpu.graph.onnx_skim import CutShortError, Skipped, skim
 
 
-def read_model(path: Path) -> onnx.ModelProto:
-    """Read an ONNX file; data that lies outside of it stays unread.
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A model as its file holds it, its local functions inlined.
+
+    Parameters
+    ----------
+    path
+        The file.
+    model
+        Everything but the contents of large initializers.
+    skipped
+        Where in the file those lie, by name.
+    """
+
+    path: Path
+    model: onnx.ModelProto
+    skipped: Mapping[str, Skipped]
+
+    @property
+    def opsets(self) -> dict[str, int]:
+        """Operator set version by domain; ONNX's own domain is the empty name."""
+        imports = self.model.opset_import
+        return {"" if o.domain == "ai.onnx" else o.domain: o.version for o in imports}
+
+
+def read_model(path: Path) -> ModelFile:
+    """Read an ONNX file; data that lies outside of it stays unread, as do large initializers.
 
     Raises
     ------
@@ -18,30 +48,35 @@ def read_model(path: Path) -> onnx.ModelProto:
     """
     if path.is_dir():
         inside = sorted(p.name for p in path.glob("*.onnx"))
-        hint = f"; it holds {', '.join(inside[:5])}" if inside else ""
-        raise ModelError(f"{path} is a folder, not a model: name the .onnx file in it{hint}")
+        hint = f" (it holds {', '.join(inside[:5])})" if inside else ""
+        raise ModelError(f"{path} is a folder, not a model: name the .onnx file itself{hint}")
     try:
-        data = path.read_bytes()
+        if path.exists() and not path.is_file():
+            raise ModelError(f"{path} is no regular file: name the .onnx file itself")
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            if size == 0:
+                raise ModelError(f"{path} is empty: download or export the model again")
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                return _parse(data, path, size)
     except FileNotFoundError:
         raise ModelError(f"{path} does not exist: check the path to the .onnx file") from None
     except PermissionError:
         raise ModelError(f"{path} may not be read: give yourself read permission") from None
-    except OSError as error:
-        raise ModelError(f"{path} could not be read: {error.strerror or error}") from None
-    if not data:
-        raise ModelError(f"{path} is empty: download or export the model again")
-    return _parse(data, path)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} could not be read: {error}") from None
 
 
-def _parse(data: bytes, path: Path) -> onnx.ModelProto:
-    if data.startswith(b"version https://git-lfs"):
+def _parse(data: mmap.mmap, path: Path, size: int) -> ModelFile:
+    if data[:23] == b"version https://git-lfs":
         raise ModelError(f"{path} is a Git LFS pointer, not the model: run `git lfs pull` for it")
     model = onnx.ModelProto()
     try:
-        model.ParseFromString(data)
-    except DecodeError:
+        structure, skipped = skim(data, path)
+        model.ParseFromString(structure)
+    except (CutShortError, DecodeError):
         raise ModelError(
-            f"{path} is not an ONNX model, or is damaged or cut short ({len(data)} bytes): "
+            f"{path} is not an ONNX model, or is damaged or cut short ({size} bytes): "
             "download or export it again"
         ) from None
     if not model.HasField("graph") or not model.graph.output:
@@ -51,4 +86,16 @@ def _parse(data: bytes, path: Path) -> onnx.ModelProto:
         )
     if not model.opset_import:
         raise ModelError(f"{path} names no operator set: it is damaged; export the model again")
-    return model
+    return ModelFile(path, _inlined(model, path), skipped)
+
+
+def _inlined(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
+    if not model.functions:
+        return model
+    try:
+        return inline_local_functions(model, convert_version=True)
+    except (RuntimeError, ValueError) as error:
+        raise ModelError(
+            f"the model-local functions of {path} cannot be inlined: {error}; "
+            "export the model without them"
+        ) from None

@@ -1,8 +1,8 @@
 """The types that one node gives, from the types and known contents of what it reads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import onnx
 from onnx.defs import OpSchema, SchemaError
@@ -10,58 +10,101 @@ from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from fuel_gpu.errors import ModelError
 from fuel_gpu.graph.arena import TensorType
+from fuel_gpu.graph.onnx_attributes import default_attributes, given_attributes, qualified_op
+from fuel_gpu.graph.onnx_bounds import bounded_outputs
+from fuel_gpu.graph.onnx_contents import Contents
+from fuel_gpu.graph.onnx_contrib import STANDARD_TWINS, contrib_outputs
 from fuel_gpu.graph.onnx_types import UNKNOWN, PartialType, partial_type, type_proto
-from fuel_gpu.graph.onnx_values import Contents, Value
+from fuel_gpu.graph.onnx_values import Value
 
 _EAGER_ELEMENTS: Final = 64
 """Contents of up to so many elements go along in the first attempt, where already known."""
 
-_LIKE_FIRST_INPUT: Final = frozenset(
-    {
-        "GroupNormalization",
-        "MeanVarianceNormalization",
-        "Affine",
-        "ParametricSoftplus",
-        "ScaledTanh",
-        "ImageScaler",
-        "Scale",
-        "GRUUnit",
-        "Imputer",
-        "Normalizer",
-        "Scaler",
-    }
-)
-"""Operators of no shape inference (or withdrawn ones) whose output is like their first input."""
+_SEEN_LIMIT: Final = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """The types of a node's outputs, as far as they are known.
+
+    `bounded` says that a dimension is only the most that it can be.
+    """
+
+    types: list[PartialType]
+    bounded: bool = False
+
+    def settled(self, node: onnx.NodeProto, used: Container[str]) -> bool:
+        """Whether the type of every output that something reads is complete."""
+        pairs = zip(self.types, node.output, strict=True)
+        return all(t.complete() is not None or name not in used for t, name in pairs)
 
 
 @dataclass(slots=True)
 class Inference:
-    """Infers node by node, so that no model is ever serialised as a whole."""
+    """Infers node by node, so that no model is ever serialised as a whole.
+
+    Parameters
+    ----------
+    opsets
+        Operator set version by domain.
+    contents
+        Where contents that shapes depend on come from.
+    declared
+        Types that the model itself states (value_info and outputs), by value name.
+    """
 
     opsets: Mapping[str, int]
     contents: Contents
+    declared: Mapping[str, PartialType] = field(default_factory=dict)
     _schemas: dict[tuple[str, str], OpSchema | None] = field(default_factory=dict)
+    _defaults: dict[str, dict[str, Any]] = field(default_factory=dict)
     _protos: dict[TensorType, onnx.TypeProto] = field(default_factory=dict)
-    _imports: list[onnx.OperatorSetIdProto] = field(default_factory=list)
+    _imports: list[onnx.OperatorSetIdProto] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Write the operator sets as the library wants them."""
+        self._imports = [onnx.helper.make_opsetid(d, v) for d, v in self.opsets.items()]
+
+    def attributes(self, node: onnx.NodeProto) -> dict[str, Any]:
+        """Give a node's attributes, with the defaults of its operator set for those not stated."""
+        op = qualified_op(node)
+        if op not in self._defaults:
+            schema = self._schema(node.domain, node.op_type)
+            self._defaults[op] = default_attributes(schema) if schema else {}
+        return {**self._defaults[op], **given_attributes(node)}
 
     def outputs(
-        self, node: onnx.NodeProto, inputs: Sequence[Value | None], where: str
-    ) -> list[PartialType]:
+        self,
+        node: onnx.NodeProto,
+        inputs: Sequence[Value | None],
+        used: Container[str],
+        where: str,
+    ) -> Inferred:
         """Give the type of each output as far as it can be known.
 
-        Contents are computed only where the types alone do not settle the shapes.
+        Contents are computed only where the types alone do not settle the shapes of those that
+        are `used`. What stays open is taken from the model's own statement, and else from an upper bound.
 
         Raises
         ------
         ModelError
             If the node contradicts its operator's definition.
         """
-        found = self._attempt(node, inputs, where)
-        if not _settled(found, node):
-            known = [v for v in inputs if v is not None and not v.dynamic and v.contents is None]
-            learnt = [v for v in known if self.contents.of(v) is not None]
-            if learnt:
-                found = self._attempt(node, inputs, where, everything=True)
+        found = Inferred(self._attempt(node, inputs, where))
+        if found.settled(node, used):
+            return found
+        unread = [v for v in inputs if v is not None and not v.dynamic and v.contents is None]
+        known = [v for v in inputs if v is not None and v.contents is not None]
+        learnt = [v for v in unread if self.contents.of(v) is not None]
+        if learnt or any(v.type.elements > _EAGER_ELEMENTS for v in known):
+            found = Inferred(self._attempt(node, inputs, where, everything=True))
+        if not found.settled(node, used) and self.declared:
+            stated = [self.declared.get(name, UNKNOWN) for name in node.output]
+            found = Inferred(list(map(_merge, found.types, stated)))
+        if not found.settled(node, used):
+            attributes = self.attributes(node)
+            bounded = bounded_outputs(qualified_op(node), attributes, inputs, found.types)
+            found = Inferred(bounded, bounded=bounded != found.types)
         return found
 
     def _attempt(
@@ -71,67 +114,85 @@ class Inference:
         where: str,
         everything: bool = False,
     ) -> list[PartialType]:
-        schema = self._schema(node)
+        op = qualified_op(node)
+        twin = STANDARD_TWINS.get(op)
+        schema = self._schema("", twin) if twin else self._schema(node.domain, node.op_type)
         if schema is None or not schema.has_type_and_shape_inference_function:
-            return self._without_schema(node, inputs)
+            return self._by_rule(op, node, inputs, where)
         types = {}
         data = {}
         for name, value in zip(node.input, inputs, strict=True):
-            if value is None:
+            if value is None or value.sequence is not None:
                 continue
-            types[name] = self._proto(value)
+            types[name] = self._proto(value.type)
             if value.contents is not None and (
                 everything or value.type.elements <= _EAGER_ELEMENTS
             ):
-                data[name] = value.tensor or onnx.numpy_helper.from_array(value.contents, name)
+                data[name] = onnx.numpy_helper.from_array(value.contents, name)
+        if twin:
+            node = _renamed(node, twin)
         try:
-            result = infer_node_outputs(schema, node, types, data, opset_imports=self._opset_list())
-        except (InferenceError, ValueError, RuntimeError) as error:
+            result = infer_node_outputs(schema, node, types, data, opset_imports=self._imports)
+        except (InferenceError, ValueError, RuntimeError, KeyError) as error:
             raise ModelError(f"{where} cannot be: {_last_words(error)}") from None
         return [
             partial_type(result[name], f"output {name} of {where}") if name in result else UNKNOWN
             for name in node.output
         ]
 
-    def _without_schema(
-        self, node: onnx.NodeProto, inputs: Sequence[Value | None]
+    def _by_rule(
+        self, op: str, node: onnx.NodeProto, inputs: Sequence[Value | None], where: str
     ) -> list[PartialType]:
-        first = inputs[0] if inputs else None
-        if node.op_type in _LIKE_FIRST_INPUT and first is not None:
-            return [PartialType(first.type.dtype, first.type.shape)] * len(node.output)
-        return [UNKNOWN] * len(node.output)
+        types = [None if v is None else v.type for v in inputs]
+        try:
+            return contrib_outputs(op, self.attributes(node), types, len(node.output))
+        except (KeyError, IndexError, ValueError) as error:
+            raise ModelError(
+                f"{where} does not have the inputs or attributes of its operator ({error!r}); "
+                "export the model again"
+            ) from None
 
-    def _proto(self, value: Value) -> onnx.TypeProto:
-        found = self._protos.get(value.type)
+    def _proto(self, tensor_type: TensorType) -> onnx.TypeProto:
+        found = self._protos.get(tensor_type)
         if found is None:
-            found = self._protos[value.type] = type_proto(value.type.dtype, value.type.shape)
+            if len(self._protos) >= _SEEN_LIMIT:
+                self._protos.clear()
+            found = type_proto(tensor_type.dtype, tensor_type.shape)
+            self._protos[tensor_type] = found
         return found
 
-    def _schema(self, node: onnx.NodeProto) -> OpSchema | None:
-        key = (node.domain, node.op_type)
+    def _schema(self, domain: str, op_type: str) -> OpSchema | None:
+        key = ("" if domain == "ai.onnx" else domain, op_type)
         if key not in self._schemas:
-            domain = "" if node.domain == "ai.onnx" else node.domain
-            version = self.opsets.get(domain)
+            version = self.opsets.get(key[0])
             try:
                 self._schemas[key] = (
-                    onnx.defs.get_schema(node.op_type, version, domain)
-                    if version is not None
-                    else None
+                    None if version is None else onnx.defs.get_schema(op_type, version, key[0])
                 )
             except SchemaError:
                 self._schemas[key] = None
         return self._schemas[key]
 
-    def _opset_list(self) -> list[onnx.OperatorSetIdProto]:
-        if not self._imports:
-            self._imports = [onnx.helper.make_opsetid(d, v) for d, v in self.opsets.items()]
-        return self._imports
+
+def _renamed(node: onnx.NodeProto, op_type: str) -> onnx.NodeProto:
+    renamed = onnx.NodeProto()
+    renamed.CopyFrom(node)
+    renamed.op_type, renamed.domain = op_type, ""
+    return renamed
 
 
-def _settled(found: Sequence[PartialType], node: onnx.NodeProto) -> bool:
-    return all(t.complete() or not name for t, name in zip(found, node.output, strict=True))
+def _merge(known: PartialType, stated: PartialType) -> PartialType:
+    """Fill what is open from what the model states; what is known stays."""
+    dtype = known.dtype or stated.dtype
+    if known.shape is None:
+        return PartialType(dtype, stated.shape)
+    if stated.shape is None or len(stated.shape) != len(known.shape):
+        return PartialType(dtype, known.shape)
+    dims = zip(known.shape, stated.shape, strict=True)
+    return PartialType(dtype, tuple(s if k is None else k for k, s in dims))
 
 
 def _last_words(error: Exception) -> str:
     """Drop the library's preface from its message."""
-    return str(error).strip().splitlines()[-1].removeprefix("[ShapeInferenceError] ")
+    lines = str(error).strip().splitlines()
+    return lines[-1].removeprefix("[ShapeInferenceError] ") if lines else repr(error)

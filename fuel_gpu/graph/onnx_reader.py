@@ -34,22 +34,7 @@ def load_onnx(
     UsageError
         If `batch` or `dims` do not fit the model.
     """
-    from fuel_gpu.graph.onnx_dims import settle_inputs
     from fuel_gpu.graph.onnx_file import read_model
-    from fuel_gpu.graph.onnx_infer import Inference
-    from fuel_gpu.graph.onnx_names import UniqueNames
-    from fuel_gpu.graph.onnx_values import Contents
-    from fuel_gpu.graph.onnx_walk import Walk
+    from fuel_gpu.graph.onnx_load import load_model
 
-    file = Path(path)
-    model = read_model(file)
-    settled = settle_inputs(model.graph, batch, dims or {}, file.name)
-    opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
-    contents = Contents(file.parent, opsets)
-    names = UniqueNames(n.name for n in model.graph.node)
-    walk = Walk(Inference(opsets, contents), contents, names, file.name)
-    for name, kind in settled.types.items():
-        walk.add_input(name, kind)
-    walk.add_weights(model.graph)
-    walk.run(model.graph)
-    return walk.graph
+    return load_model(read_model(Path(path)), batch, dims or {})

@@ -1,7 +1,7 @@
 """Walks an ONNX graph in order and writes its nodes, typed, into an arena."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -9,10 +9,15 @@ import onnx
 
 from fuel_gpu.errors import ModelError
 from fuel_gpu.graph.arena import Graph, Kind, Node, NodeId, TensorType
+from fuel_gpu.graph.onnx_attributes import body_attributes, qualified_op
+from fuel_gpu.graph.onnx_contents import Contents
+from fuel_gpu.graph.onnx_control import visit_control
 from fuel_gpu.graph.onnx_infer import Inference
 from fuel_gpu.graph.onnx_names import UniqueNames
+from fuel_gpu.graph.onnx_rebatch import Rebatch
+from fuel_gpu.graph.onnx_sequences import SEQUENCE_OPS, sequence_output
 from fuel_gpu.graph.onnx_types import PartialType, dtype_name
-from fuel_gpu.graph.onnx_values import Computation, Contents, Value
+from fuel_gpu.graph.onnx_values import Computation, Value, sequence_type
 from fuel_gpu.graph.onnx_views import is_view
 
 _BY_CHANCE: Final = frozenset(
@@ -25,55 +30,94 @@ _BY_CHANCE: Final = frozenset(
         "RandomUniformLike",
     }
 )
-_OF_THE_SHAPE_ONLY: Final = frozenset({"Shape", "Size"})
+_OF_THE_TYPE_ONLY: Final = frozenset({"Shape", "Size", "SequenceLength", "OptionalHasElement"})
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What the walks of a model and of its bodies share.
+
+    Parameters
+    ----------
+    title
+        What messages call the model.
+    inference, contents
+        Types, and the contents that shapes depend on.
+    rebatch
+        The change of batch, where the model fixes another one.
+    """
+
+    title: str
+    inference: Inference
+    contents: Contents
+    rebatch: Rebatch | None = None
+
+
 class Walk:
     """One graph, or one body of a control-flow node, on its way into an arena."""
 
-    inference: Inference
-    contents: Contents
-    names: UniqueNames
-    where: str
-    graph: Graph = field(default_factory=Graph)
-    values: dict[str, Value] = field(default_factory=dict)
-    used: frozenset[str] = frozenset()
+    def __init__(self, model: Model, proto: onnx.GraphProto, outer: "Walk | None" = None) -> None:
+        self.model = model
+        self.proto = proto
+        self.outer = outer
+        self.graph = Graph()
+        self.values: dict[str, Value] = {}
+        self.captured: dict[str, Value] = {}
+        self.stored: list[Value] = []
+        self._names = UniqueNames(n.name for n in proto.node)
+        self._used = frozenset(_names_read(proto))
 
-    def add_input(self, name: str, tensor_type: TensorType) -> None:
+    def add_input(self, name: str, tensor_type: TensorType) -> Value:
         """Enter a graph input."""
         value = Value(name, tensor_type, dynamic=True)
         value.node_id = self._push_source(value, "input")
         self.values[name] = value
+        return value
 
-    def add_weights(self, graph: onnx.GraphProto) -> None:
-        """Enter the initializers; each becomes a node when something reads it."""
-        for tensor in graph.initializer:
-            dtype = dtype_name(tensor.data_type, f"initializer {tensor.name} of {self.where}")
-            kind = TensorType(dtype, tuple(tensor.dims))
-            self.values[tensor.name] = Value(tensor.name, kind, dynamic=False, tensor=tensor)
-        for sparse in graph.sparse_initializer:
-            name = sparse.values.name
-            dtype = dtype_name(sparse.values.data_type, f"initializer {name} of {self.where}")
-            kind = TensorType(dtype, tuple(sparse.dims))
-            self.values[name] = Value(name, kind, dynamic=False, impossible=True)
-
-    def run(self, graph: onnx.GraphProto) -> None:
-        """Walk the nodes, then note the outputs.
+    def run(self) -> None:
+        """Enter the initializers, walk the nodes, and note the outputs.
 
         Raises
         ------
         ModelError
             If a node reads what nothing gives, or the type of a value stays unknown.
         """
-        self.used = frozenset(_names_read(graph))
-        for node in graph.node:
+        self._add_weights(self.proto)
+        for node in self.proto.node:
             self._visit(node)
-        for output in graph.output:
-            value = self.values.get(output.name)
-            if value is None:
-                raise ModelError(f"{self.where} has an output {output.name} that no node gives")
-            self.graph.outputs.append(self.node_of(value))
+        for output in self.proto.output:
+            self.graph.outputs.append(self.node_of(self.lookup(output.name, "an output")))
+
+    def inline(self, body: onnx.GraphProto) -> list[Value]:
+        """Walk a body as if its nodes stood here, and give its outputs."""
+        self._add_weights(body)
+        for node in body.node:
+            self._visit(node)
+        return [self.lookup(output.name, "an output of a body") for output in body.output]
+
+    def child(self, body: onnx.GraphProto) -> "Walk":
+        """Start the walk of a body, which sees the values of this graph."""
+        return Walk(self.model, body, self)
+
+    def result(self, position: int) -> Value:
+        """Give an output's value, once the walk is done."""
+        return self.lookup(self.proto.output[position].name, "an output")
+
+    def lookup(self, name: str, reader: str) -> Value:
+        """Give the value of a name, from this graph or one around it.
+
+        Raises
+        ------
+        ModelError
+            If nothing gives that name.
+        """
+        value = self._find(name)
+        if value is None:
+            raise ModelError(
+                f"{reader} of {self.model.title} is {name}, which no input, initializer or earlier "
+                "node gives: the model is damaged or out of order; run onnx.checker on it"
+            )
+        return value
 
     def node_of(self, value: Value) -> NodeId:
         """Give the arena node of a value; one known at load gets its node at its first reader."""
@@ -81,132 +125,220 @@ class Walk:
             value.node_id = self._materialise(value)
         return value.node_id
 
+    def push_stored(self, value: Value) -> NodeId:
+        """Push a weight or constant that a body holds, so that its bytes count here."""
+        return self._push_source(value, "weight" if value.is_weight else "constant")
+
+    def enter(self, value: Value) -> None:
+        """Make a value known by its name."""
+        self.values[value.name] = value
+
+    def emit(
+        self,
+        node: onnx.NodeProto,
+        inputs: Sequence[Value | None],
+        outputs: Sequence[Value | None],
+        *,
+        also_reads: Iterable[NodeId] = (),
+        bodies: tuple[Graph, ...] = (),
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Push a node for a value that is not known at load, and picks for its further outputs."""
+        attributes = self.model.inference.attributes(node) | dict(extra or {})
+        present = [(k, v) for k, v in enumerate(inputs) if v is not None]
+        used = [(k, v) for k, v in enumerate(outputs) if v is not None and v.name in self._used]
+        first = outputs[0] or next((v for v in outputs if v is not None), None)
+        if first is None:
+            return
+        kind: Kind = "kernel"
+        types = tuple(v.type for _, v in present)
+        if not bodies and is_view(qualified_op(node), attributes, types, first.type, len(used)):
+            kind = "view"
+            present = present[:1]
+        elif [k for k, _ in present] != list(range(len(present))):
+            attributes["input_positions"] = tuple(k for k, _ in present)
+        if first.bounded:
+            attributes["shape_is_bound"] = True
+        ids = (*(self.node_of(v) for _, v in present), *also_reads)
+        name = self._names.for_node(node.name, first.name, node.op_type, len(self.graph))
+        pushed = Node(qualified_op(node), ids, first.type, kind, name, attributes, bodies)
+        first.node_id = self.graph.push(pushed)
+        for k, value in used:
+            if value is not first:
+                pick_name = self._names.for_tensor(value.name, "pick")
+                pick = Node("pick", (first.node_id,), value.type, "pick", pick_name, {"index": k})
+                value.node_id = self.graph.push(pick)
+
+    def _add_weights(self, proto: onnx.GraphProto) -> None:
+        for tensor in proto.initializer:
+            dtype = dtype_name(tensor.data_type, f"initializer {tensor.name}")
+            kind = TensorType(dtype, tuple(tensor.dims))
+            self.enter(Value(tensor.name, kind, dynamic=False, tensor=tensor))
+        for sparse in proto.sparse_initializer:
+            name = sparse.values.name
+            dtype = dtype_name(sparse.values.data_type, f"initializer {name}")
+            kind = TensorType(dtype, tuple(sparse.dims))
+            self.enter(Value(name, kind, dynamic=False, impossible=True))
+
+    def _find(self, name: str) -> Value | None:
+        value = self.values.get(name)
+        if value is None and self.outer is not None:
+            around = self.outer._find(name)
+            if around is not None:
+                value = self._capture(around)
+        return value
+
+    def _capture(self, around: Value) -> Value:
+        """Take in a value of the graph around this one."""
+        value = Value(
+            around.name, around.type, around.dynamic, around.bounded, around.sequence, origin=around
+        )
+        if value.dynamic:
+            value.node_id = self._push_source(value, "input")
+            self.captured[value.name] = around
+        self.enter(value)
+        return value
+
     def _materialise(self, value: Value) -> NodeId:
-        if value.tensor is not None or value.computation is None:
-            return self._push_source(value, "weight")
+        if value.origin is not None:
+            self.captured[value.name] = value.origin
+            return self.push_stored(value)
         computation = value.computation
+        if computation is None:
+            self.stored.append(value)
+            return self._push_source(value, "weight")
         first = computation.inputs[0] if computation.inputs else None
         if first is not None and value is computation.outputs[0]:
             node = computation.node
-            present = tuple(v.type for v in computation.inputs if v is not None)
-            if is_view(node.op_type, _attributes(node), present, value.type, 1):
-                name = self.names.for_tensor(value.name, "view")
+            types = tuple(v.type for v in computation.inputs if v is not None)
+            attributes = self.model.inference.attributes(node)
+            if is_view(qualified_op(node), attributes, types, value.type, 1):
+                name = self._names.for_tensor(value.name, "view")
                 inputs = (self.node_of(first),)
                 return self.graph.push(Node(node.op_type, inputs, value.type, "view", name))
+        self.stored.append(value)
         return self._push_source(value, "constant")
 
     def _push_source(self, value: Value, kind: Kind) -> NodeId:
-        name = self.names.for_tensor(value.name, kind)
+        name = self._names.for_tensor(value.name, kind)
         return self.graph.push(Node(kind, (), value.type, kind, name))
 
     def _visit(self, node: onnx.NodeProto) -> None:
-        where = f"node {_title(node)} ({node.op_type}) of {self.where}"
-        inputs = [self._lookup(name, where) if name else None for name in node.input]
-        if node.op_type in _OF_THE_SHAPE_ONLY and not node.domain and inputs[0] is not None:
-            self._enter_shape(node, inputs[0])
-            return
-        types = self._output_types(node, inputs, where)
-        bounded = any(v is not None and v.bounded for v in inputs)
-        outputs = [
-            Value(name, t, dynamic=True, bounded=bounded) if name and t is not None else None
-            for name, t in zip(node.output, types, strict=True)
-        ]
-        for value in outputs:
-            if value is not None:
-                self.values[value.name] = value
-        if any(v is not None and v.dynamic for v in inputs) or node.op_type in _BY_CHANCE:
-            self._emit(node, inputs, outputs)
+        where = f"node {_title(node)} ({qualified_op(node)}) of {self.model.title}"
+        reader = f"an input of {where}"
+        inputs = [self.lookup(name, reader) if name else None for name in node.input]
+        standard = node.domain in ("", "ai.onnx")
+        if standard and node.op_type in _OF_THE_TYPE_ONLY:
+            self._enter_known(node, inputs[0] if inputs else None)
+        elif standard and node.op_type == "Constant":
+            self._enter_constant(node, where)
+        elif standard and body_attributes(node):
+            visit_control(self, node, inputs, where)
         else:
-            computation = Computation(node, tuple(inputs), tuple(outputs))
-            for value in outputs:
-                if value is not None:
-                    value.dynamic = False
-                    value.computation = computation
+            self.place(node, inputs, self._outputs(node, inputs, where))
 
-    def _lookup(self, name: str, where: str) -> Value:
-        value = self.values.get(name)
-        if value is None:
-            raise ModelError(
-                f"{where} reads {name}, which no input, initializer or earlier node gives: "
-                "the model is damaged or its nodes are out of order; run onnx.checker on it"
-            )
-        return value
-
-    def _output_types(
-        self, node: onnx.NodeProto, inputs: Sequence[Value | None], where: str
-    ) -> list[TensorType | None]:
-        found = self.inference.outputs(node, inputs, where)
-        types = [t.complete() for t in found]
-        for name, t, known in zip(node.output, types, found, strict=True):
-            if t is None and name in self.used:
-                raise ModelError(_unknown(name, known, where))
-        return types
-
-    def _enter_shape(self, node: onnx.NodeProto, of: Value) -> None:
-        """Shape and Size depend on a shape alone, and every shape is known."""
-        if node.op_type == "Size":
-            contents = np.array(of.type.elements, np.int64)
-        else:
-            given = {a.name: a.i for a in node.attribute}
-            shape = of.type.shape[given.get("start", 0) : given.get("end")]
-            contents = np.array(shape, np.int64)
-        name = node.output[0]
-        computation = Computation(node, ())
-        self.values[name] = Value(
-            name,
-            TensorType("int64", contents.shape),
-            dynamic=False,
-            bounded=of.bounded,
-            computation=computation,
-            contents=contents,
-        )
-
-    def _emit(
+    def place(
         self,
         node: onnx.NodeProto,
         inputs: Sequence[Value | None],
         outputs: Sequence[Value | None],
     ) -> None:
-        attributes = _attributes(node)
-        present = [(k, v) for k, v in enumerate(inputs) if v is not None]
-        used = [(k, v) for k, v in enumerate(outputs) if v is not None and v.name in self.used]
-        first = outputs[0] or next((v for v in outputs if v is not None), None)
-        if first is None:
+        """Enter a node's outputs: known at load if it depends on no input, else by a node."""
+        for value in outputs:
+            if value is not None:
+                self.enter(value)
+        if any(v is not None and v.dynamic for v in inputs) or self._by_chance(node, inputs):
+            self.emit(node, inputs, outputs)
             return
-        present_types = tuple(v.type for _, v in present)
-        if is_view(node.op_type, attributes, present_types, first.type, len(used)):
-            kind: Kind = "view"
-            present = present[:1]
+        computation = Computation(node, tuple(inputs), tuple(outputs))
+        for value in outputs:
+            if value is not None:
+                value.dynamic = False
+                value.computation = computation
+
+    def _by_chance(self, node: onnx.NodeProto, inputs: Sequence[Value | None]) -> bool:
+        if node.op_type == "Dropout" and len(inputs) > 2 and inputs[2] is not None:
+            training = self.model.contents.of(inputs[2])
+            return training is None or bool(training.any())
+        return node.op_type in _BY_CHANCE
+
+    def _outputs(
+        self, node: onnx.NodeProto, inputs: Sequence[Value | None], where: str
+    ) -> list[Value | None]:
+        bounded = any(v is not None and v.bounded for v in inputs)
+        first = inputs[0] if inputs else None
+        if node.op_type == "Identity" and first is not None and first.sequence is not None:
+            return [Value(node.output[0], first.type, True, bounded, first.sequence)]
+        if node.op_type in SEQUENCE_OPS and node.domain in ("", "ai.onnx"):
+            return [self._sequence_output(node, inputs, bounded, where)]
+        found = self.model.inference.outputs(node, inputs, self._used, where)
+        outputs: list[Value | None] = []
+        for name, known in zip(node.output, found.types, strict=True):
+            complete = known.complete()
+            if complete is None and name in self._used:
+                raise ModelError(_unknown(name, known, where))
+            if complete is None or not name:
+                outputs.append(None)
+                continue
+            if self.model.rebatch is not None:
+                complete = self.model.rebatch.repair(node.op_type, inputs, name, complete, where)
+            if node.op_type == "Reshape" and first is not None:
+                _check_reshape(first.type, complete, where)
+            outputs.append(Value(name, complete, True, bounded or found.bounded))
+        return outputs
+
+    def _sequence_output(
+        self, node: onnx.NodeProto, inputs: Sequence[Value | None], bounded: bool, where: str
+    ) -> Value:
+        opened = [None if v is None else self.model.contents.of(v) for v in inputs]
+        attributes = self.model.inference.attributes(node)
+        result = sequence_output(node.op_type, attributes, inputs, opened)
+        name = node.output[0]
+        if result is None:
+            raise ModelError(
+                f"{where}: what the sequence holds stays unknown, because its length depends on "
+                "data; export the model without sequences"
+            )
+        if isinstance(result, TensorType):
+            return Value(name, result, True, bounded)
+        return Value(name, sequence_type(result), True, bounded, result)
+
+    def _enter_known(self, node: onnx.NodeProto, of: Value | None) -> None:
+        """Enter what depends on a type alone: shapes, sizes, lengths of sequences."""
+        attributes = self.model.inference.attributes(node)
+        if node.op_type == "Shape" and of is not None:
+            shape = of.type.shape[attributes.get("start", 0) : attributes.get("end")]
+            contents = np.array(shape, np.int64)
+        elif node.op_type == "Size" and of is not None:
+            contents = np.array(of.type.elements, np.int64)
+        elif node.op_type == "SequenceLength" and of is not None:
+            contents = np.array(len(of.sequence or ()), np.int64)
         else:
-            kind = "kernel"
-            if [k for k, _ in present] != list(range(len(present))):
-                attributes["input_positions"] = tuple(k for k, _ in present)
-        ids = tuple(self.node_of(v) for _, v in present)
-        name = self.names.for_node(node.name, first.name, node.op_type, len(self.graph))
-        op = qualified_op(node)
-        first.node_id = self.graph.push(Node(op, ids, first.type, kind, name, attributes))
-        for k, value in used:
-            if value is not first:
-                pick_name = self.names.for_tensor(value.name, "pick")
-                pick = Node("pick", (first.node_id,), value.type, "pick", pick_name, {"index": k})
-                value.node_id = self.graph.push(pick)
+            contents = np.array(of is not None)
+        kind = TensorType(str(contents.dtype), contents.shape)
+        computation = Computation(node, ())
+        bounded = of is not None and of.bounded
+        value = Value(node.output[0], kind, False, bounded, computation=computation)
+        value.contents = contents
+        self.enter(value)
+
+    def _enter_constant(self, node: onnx.NodeProto, where: str) -> None:
+        tensor = next((a.t for a in node.attribute if a.name == "value"), None)
+        if tensor is None:
+            self.place(node, [], self._outputs(node, [], where))
+            return
+        kind = TensorType(dtype_name(tensor.data_type, where), tuple(tensor.dims))
+        computation = Computation(node, ())
+        self.enter(Value(node.output[0], kind, False, tensor=tensor, computation=computation))
 
 
-def qualified_op(node: onnx.NodeProto) -> str:
-    """Name an operator: with its domain, where that is not ONNX's own."""
-    return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
-
-
-def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
-    return {a.name: _plain(onnx.helper.get_attribute_value(a)) for a in node.attribute}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, list) and value and isinstance(value[0], bytes):
-        return [v.decode("utf-8", "replace") for v in value]
-    return value
+def _check_reshape(data: TensorType, target: TensorType, where: str) -> None:
+    if data.elements != target.elements:
+        raise ModelError(
+            f"{where} cannot give {list(target.shape)}: its data {list(data.shape)} has "
+            f"{data.elements} elements, not {target.elements}; the shape of the inputs is not one "
+            "that the model takes"
+        )
 
 
 def _names_read(graph: onnx.GraphProto) -> Iterator[str]:
@@ -217,10 +349,7 @@ def _names_read(graph: onnx.GraphProto) -> Iterator[str]:
         yield from (o.name for o in current.output)
         for node in current.node:
             yield from node.input
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    stack.append(attribute.g)
-                stack.extend(attribute.graphs)
+            stack.extend(body_attributes(node).values())
 
 
 def _title(node: onnx.NodeProto) -> str:

@@ -1,0 +1,56 @@
+"""Turns a model's file into a graph: settles its dimensions, then walks it."""
+
+from collections.abc import Mapping
+
+import onnx
+
+from fuel_gpu.graph.arena import Graph
+from fuel_gpu.graph.onnx_contents import Contents
+from fuel_gpu.graph.onnx_dims import InputDims, settle_inputs
+from fuel_gpu.graph.onnx_file import ModelFile
+from fuel_gpu.graph.onnx_infer import Inference
+from fuel_gpu.graph.onnx_rebatch import Rebatch
+from fuel_gpu.graph.onnx_types import PartialType, partial_type
+from fuel_gpu.graph.onnx_walk import Model, Walk
+
+
+def load_model(file: ModelFile, batch: int | None, dims: Mapping[str, int]) -> Graph:
+    """Make the typed graph of a model that was read.
+
+    A model that fixes its batch is walked twice: as it is, then with the batch asked for.
+    """
+    graph = file.model.graph
+    settled = settle_inputs(graph, batch, dims, file.path.name)
+    rebatch = None
+    if batch is not None and settled.fixed_batch is not None:
+        own = settle_inputs(graph, None, dims, file.path.name)
+        before = _walk(file, own, None)
+        rebatch = Rebatch(settled.fixed_batch, batch, before.values)
+    return _walk(file, settled, rebatch).graph
+
+
+def _walk(file: ModelFile, inputs: InputDims, rebatch: Rebatch | None) -> Walk:
+    graph = file.model.graph
+    contents = Contents(file.path.parent, file.opsets, file.skipped)
+    declared = {} if rebatch else _declared(graph, inputs.symbols)
+    inference = Inference(file.opsets, contents, declared)
+    walk = Walk(Model(file.path.name, inference, contents, rebatch), graph)
+    for name, tensor_type in inputs.types.items():
+        walk.add_input(name, tensor_type)
+    walk.run()
+    return walk
+
+
+def _declared(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> dict[str, PartialType]:
+    """Give the types that the model states for values, named dimensions replaced by numbers."""
+    declared = {}
+    for value in (*graph.value_info, *graph.output):
+        if value.type.WhichOneof("value") != "tensor_type":
+            continue
+        stated = partial_type(value.type, f"value {value.name}")
+        if stated.shape is not None:
+            dims = zip(stated.shape, value.type.tensor_type.shape.dim, strict=True)
+            shape = tuple(symbols.get(d.dim_param) if s is None else s for s, d in dims)
+            stated = PartialType(stated.dtype, shape)
+        declared[value.name] = stated
+    return declared
