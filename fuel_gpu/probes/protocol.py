@@ -43,6 +43,7 @@ class MeasurableProbe(Probe, Protocol):
     def open_device(self, device: DeviceInfo) -> Any:
         """Open a device for calibration.
 
-        Called in the child process that measures `device`. The object returned has the measuring
-        surface that calibration uses for its own backends.
+        Called in the child process that measures `device`. The object returned is what
+        calibration opens for its own backends, a `fuel_gpu.calibration.backends.OpenDevice`; this
+        layer does not know that type.
         """
