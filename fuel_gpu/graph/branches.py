@@ -195,14 +195,14 @@ def _check_readers(graph: Graph, branch: Branch, nodes: frozenset[NodeId], exit_
         for reader in graph.readers(node_id):
             if reader in nodes or (node_id == exit_id and reader == branch.reconverge):
                 continue
-            if _is_live(graph, reader):
+            if is_live(graph, reader):
                 raise InvalidBranchError(
                     f"{_name(graph, reader)} reads {inside} from outside its arm, "
                     "which does not run where another arm is picked"
                 )
 
 
-def _is_live(graph: Graph, node_id: NodeId) -> bool:
+def is_live(graph: Graph, node_id: NodeId) -> bool:
     """Whether an output needs the node; before outputs are named, whether any last node does."""
     outputs = set(graph.outputs)
     reached = {node_id}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fuel_gpu.errors import InvalidBranchError
 from fuel_gpu.graph.arena import Graph, NodeId
-from fuel_gpu.graph.branches import Branch, arm_nodes, check_branch
+from fuel_gpu.graph.branches import Branch, arm_nodes, check_branch, is_live
 
 
 def collapse(graph: Graph, branch_id: NodeId, arm: int) -> None:
@@ -61,6 +61,7 @@ def _keep_arms(
     if before != after:
         _check_no_cycle(graph, after, readers)
     gone = {n for k in dropped for n in arm_nodes(graph, branch.diverge, branch.arms[k])}
+    inside = gone - {branch.arms[k] for k in dropped}
     graph.update_branch(
         branch_id,
         replace(
@@ -69,13 +70,13 @@ def _keep_arms(
             prices=tuple(branch.prices[k] for k in kept),
         ),
     )
-    _close_inside(graph, gone, {branch.arms[k] for k in dropped})
     if before != after:
         for reader in readers:
             node = graph.node(reader)
             inputs = tuple(after if i == before else i for i in node.inputs)
             graph.replace(reader, replace(node, inputs=inputs))
-        _follow_redirection(graph, before, after)
+    _close_inside(graph, gone, inside)
+    _follow(graph, gone, {before: after})
 
 
 def _check_no_cycle(graph: Graph, exit_id: NodeId, readers: list[NodeId]) -> None:
@@ -94,33 +95,39 @@ def _check_no_cycle(graph: Graph, exit_id: NodeId, readers: list[NodeId]) -> Non
                 waiting.append(value)
 
 
-def _close_inside(graph: Graph, gone: set[NodeId], exits: set[NodeId]) -> None:
-    """Close the branches that lie in nodes which no longer run, and those inside their arms.
-
-    One that parts after a dropped exit lies behind it and stays.
-    """
+def _close_inside(graph: Graph, gone: set[NodeId], inside: set[NodeId]) -> None:
+    """Close the branches inside arms that are gone, and those inside these branches' arms."""
     found = True
     while found:
         found = False
         for branch_id, branch in list(graph.branches.items()):
-            if branch.reconverge in gone or branch.diverge in gone - exits:
-                gone.update(n for a in branch.arms for n in arm_nodes(graph, branch.diverge, a))
-                graph.update_branch(branch_id, replace(branch, arms=branch.arms[:1], prices=()))
+            if branch.arms[0] in inside:
+                nodes = {n for a in branch.arms for n in arm_nodes(graph, branch.diverge, a)}
+                gone |= nodes
+                inside |= nodes
+                _close(graph, branch_id, branch)
                 found = True
 
 
-def _follow_redirection(graph: Graph, before: NodeId, after: NodeId) -> None:
-    """Let the other branches name the node that is read now; close those that no longer hold."""
+def _follow(graph: Graph, gone: set[NodeId], now: dict[NodeId, NodeId]) -> None:
+    """Let the other branches name the nodes that run now; close those that no longer hold."""
     for branch_id, branch in list(graph.branches.items()):
-        moved = replace(
-            branch,
-            diverge=after if branch.diverge == before else branch.diverge,
-            arms=tuple(after if a == before else a for a in branch.arms),
-        )
-        if moved == branch:
+        if gone.isdisjoint((branch.diverge, branch.reconverge, *branch.arms)):
             continue
+        arms = tuple(now.get(exit_id, exit_id) for exit_id in branch.arms)
+        reconverge = branch.reconverge
+        if reconverge in gone:
+            # The dropped arm began there; the arm that is kept begins at another reader.
+            live = [r for r in graph.readers(arms[0]) if r not in gone and is_live(graph, r)]
+            reconverge = live[0] if len(live) == 1 else reconverge
+        moved = Branch(now.get(branch.diverge, branch.diverge), reconverge, arms, branch.prices)
         try:
             check_branch(graph, moved)
         except InvalidBranchError:
-            moved = replace(moved, arms=moved.arms[:1], prices=moved.prices[:1])
-        graph.update_branch(branch_id, moved)
+            _close(graph, branch_id, branch)
+        else:
+            graph.update_branch(branch_id, moved)
+
+
+def _close(graph: Graph, branch_id: NodeId, branch: Branch) -> None:
+    graph.update_branch(branch_id, replace(branch, arms=branch.arms[:1], prices=branch.prices[:1]))

@@ -10,7 +10,7 @@ from fuel_gpu.errors import InvalidBranchError
 from fuel_gpu.graph.arena import Graph, NodeId
 from fuel_gpu.graph.branches import ArmPrice, check_branch
 from fuel_gpu.graph.collapse import collapse, drop_arm
-from fuel_gpu.graph.lowering import lower
+from fuel_gpu.graph.lowering import lower, nodes_on_route
 
 
 def three_arms() -> tuple[Graph, NodeId]:
@@ -89,6 +89,19 @@ def test_decisions_in_a_row_follow_the_collapsed_one() -> None:
     assert lower(graph, graph.topological_order(), {second: 1}).order == (0, chosen, other, 3, 4)
 
 
+def test_the_neighbours_of_a_collapsed_decision_stay_open() -> None:
+    graph = chain(4)
+    first, second, third = (fork(graph, n) for n in (1, 2, 3))
+    chosen = graph.branches[second].arms[1]
+    collapse(graph, second, 1)
+    assert list(graph.branches) == [first, third]
+    assert graph.branches[first].reconverge == chosen  # it began the arm that was taken
+    assert graph.branches[third].diverge == chosen
+    route = lower(graph, graph.topological_order(), {first: 1, third: 1})
+    clones = [graph.branches[b].arms[1] for b in (first, third)]
+    assert route.order == (0, clones[0], chosen, clones[1], 4)
+
+
 def test_decisions_inside_an_arm_not_taken_are_closed() -> None:
     graph = chain(4)
     inner = fork(graph, 2)
@@ -145,8 +158,16 @@ def test_collapsing_one_by_one_computes_the_same_and_leaves_valid_branches(
         branch = data.draw(st.sampled_from(sorted(graph.branches)))
         generation, order = graph.topology_generation, graph.topological_order()
         arm = data.draw(st.integers(0, 1))
+        route = nodes_on_route(graph, {branch: arm})
+        exit_id = graph.branches[branch].arms[0]
+        untouched = {
+            other
+            for other, each in graph.branches.items()
+            if each.arms[0] in route and (each.diverge in route or each.diverge == exit_id)
+        }
         collapse(graph, branch, arm)
         assert branch not in graph.branches
+        assert untouched - {branch} <= graph.branches.keys()
         if graph.topology_generation == generation:
             assert graph.topological_order() == order
         for node_id, each in graph.branches.items():
@@ -154,3 +175,22 @@ def test_collapsing_one_by_one_computes_the_same_and_leaves_valid_branches(
             check_branch(graph, each)
     after = computed(graph, graph.topological_order(), lambda n: graph.node(n).inputs)
     assert [str(after[n]) for n in graph.outputs] == [str(before[n]) for n in graph.outputs]
+
+
+@settings(max_examples=300)
+@given(decided_graphs(), st.data())
+def test_collapsing_to_a_picked_arm_leaves_the_picked_route(
+    graph: Graph, data: st.DataObject
+) -> None:
+    picks = {branch: data.draw(st.integers(0, 1)) for branch in graph.branches}
+    exits = {branch.arms[0] for branch in graph.branches.values()}
+    if not picks or len(exits) < len(picks):  # two decisions over one exit exclude each other
+        return
+    branch = data.draw(st.sampled_from(sorted(picks)))
+    before = lower(graph, graph.topological_order(), picks)
+    if graph.branches[branch].arms[picks[branch]] not in before.order:
+        return
+    collapse(graph, branch, picks[branch])
+    left = {each: arm for each, arm in picks.items() if each in graph.branches}
+    after = lower(graph, graph.topological_order(), left)
+    assert set(after.order) == set(before.order)
