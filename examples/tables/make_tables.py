@@ -131,49 +131,50 @@ def machine(name: str, cpu: str, chips: list[Chip], links: list[Link]) -> Table:
 
 
 def desktop() -> Table:
-    """Describe an 8-core desktop with one gaming card in a PCIe 4 x16 slot."""
+    """Describe a 16-core desktop with one gaming card, which has eight PCIe 4 lanes."""
     cpu = chip(
-        "AMD Ryzen 7 7700X",
+        "AMD Ryzen 9 7950X",
         "cpu:0",
         memory_gib=32,
-        flops=cpu_flops(8, 4.5),
+        flops=cpu_flops(16, 4.5),
         gb_per_s=83.2,
         launch_ns=1_000,
         source=(
-            "AMD Ryzen 7 7700X product page: 8 cores, 4.5 GHz base, two channels of DDR5-5200 "
+            "AMD Ryzen 9 7950X product page: 16 cores, 4.5 GHz base, two channels of DDR5-5200 "
             "(2 x 8 B x 5.2 GT/s); Zen 4: 32 float32 FLOP a cycle and core"
         ),
-        details={"cores": 8},
+        details={"cores": 16},
     )
     card = chip(
-        "NVIDIA GeForce RTX 3080",
+        "NVIDIA GeForce RTX 4060",
         "cuda:0",
-        memory_gib=10,
+        memory_gib=8,
         flops={
-            "float32": 29_770.0,
-            "tf32": 29_770.0,
-            "float16": 59_500.0,
-            "bfloat16": 59_500.0,
-            "float64": 465.0,
-            "int8": 238_000.0,
+            "float32": 15_110.0,
+            "tf32": 15_110.0,
+            "float16": 30_220.0,
+            "bfloat16": 30_220.0,
+            "float64": 236.0,
+            "int8": 120_900.0,
         },
-        gb_per_s=760.0,
+        gb_per_s=272.0,
         launch_ns=5_000,
         source=(
-            "NVIDIA Ampere GA102 GPU Architecture whitepaper, table of the GeForce RTX 3080: dense "
-            "tensor-core rates, float16 with float32 accumulation; float64 is 1/64 of float32"
+            "NVIDIA GeForce RTX 4060 specifications (3,072 cores, 2.46 GHz boost, 272 GB/s) and "
+            "Ada GPU Architecture whitepaper: dense tensor-core rates against float32 are 1 for "
+            "tf32, 2 for float16 with float32 accumulation, 8 for int8; float64 is 1/64"
         ),
-        details={"compute_capability": "8.6", "pcie_generation": 4, "pcie_width": 16},
+        details={"compute_capability": "8.9", "pcie_generation": 4, "pcie_width": 8},
     )
     pcie = Link(
         "cpu:0",
         "cuda:0",
         latency_ns=10_000,
-        bytes_per_ns=31.5,
+        bytes_per_ns=15.75,
         memory="pinned",
-        source="PCI Express 4.0 x16: 16 GT/s x 16 lanes x 128/130 / 8 = 31.5 GB/s each way",
+        source="PCI Express 4.0 x8: 16 GT/s x 8 lanes x 128/130 / 8 = 15.75 GB/s each way",
     )
-    return machine("desktop", "AMD Ryzen 7 7700X, 32 GiB", [cpu, card], [pcie])
+    return machine("desktop", "AMD Ryzen 9 7950X, 32 GiB", [cpu, card], [pcie])
 
 
 def server() -> Table:

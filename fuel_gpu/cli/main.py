@@ -6,7 +6,9 @@ import sys
 import typer
 
 from fuel_gpu.cli.calibrate import calibrate
+from fuel_gpu.cli.demo import demo
 from fuel_gpu.cli.export import export
+from fuel_gpu.cli.plan import plan
 from fuel_gpu.cli.probe import probe
 from fuel_gpu.errors import FuelGpuError, UsageError
 
@@ -21,7 +23,9 @@ app = typer.Typer(
 app.callback()(lambda: None)  # so that a single command still goes by its name
 app.command("probe")(probe)
 app.command("calibrate")(calibrate)
+app.command("plan")(plan)
 app.command("export")(export)
+app.command("demo")(demo)
 
 
 def main() -> None:

@@ -120,7 +120,7 @@ class _Walk:
         ]
         self.dp.push_row(node_id, costs, fixed, chained, estimator)
 
-    def _inputs(self, node_id: NodeId) -> tuple[list[tuple[Device, int]], list[ChainInput[NodeId]]:
+    def _inputs(self, node_id: NodeId) -> tuple[list[tuple[Device, int]], list[ChainInput[NodeId]]]:
         """Split a node's input edges: residency known, and open rows that it chains."""
         fixed: list[tuple[Device, int]] = []
         chained: dict[NodeId, list[int]] = {}
@@ -264,10 +264,7 @@ class _Walk:
 def _first_seen_codes(points: DecisionPoints) -> list[list[int]]:
     """List each node's device codes in the order of its candidates."""
     codes, starts = points.device_codes.tolist(), points.starts.tolist()
-    return [
-        list(dict.fromkeys(codes[start:end]))
-        for start, end in itertools.pairwise(starts)
-    ]
+    return [list(dict.fromkeys(codes[start:end])) for start, end in itertools.pairwise(starts)]
 
 
 def _retained(

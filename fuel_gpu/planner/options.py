@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from fuel_gpu.calibration.rates import Rates as DeviceRates
@@ -15,10 +14,6 @@ from fuel_gpu.planner.transfer import TransferEstimator
 
 if TYPE_CHECKING:
     from fuel_gpu.planner.execution_plan import ExecutionPlan
-
-_NOWHERE: Mapping[NodeId, Device] = MappingProxyType({})
-_NO_RATES: Mapping[Device, Mapping[str, DeviceRates]] = MappingProxyType({})
-_NO_LIMITS: Mapping[Device, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +53,9 @@ class PlanOptions:
     """
 
     devices: tuple[Device, ...]
-    rates: Mapping[Device, Mapping[str, DeviceRates]] = _NO_RATES
+    rates: Mapping[Device, Mapping[str, DeviceRates]] = field(default_factory=dict)
     pinned_device: Device | None = None
-    input_residency: Mapping[NodeId, Device] = _NOWHERE
+    input_residency: Mapping[NodeId, Device] = field(default_factory=dict)
     estimator: TransferEstimator | None = None
     judge: Judge | None = None
     filters: tuple[Filter, ...] = ()
@@ -70,4 +65,4 @@ class PlanOptions:
     allow_cost_placement: bool = True
     require_transfer_pricing: bool = False
     reuse_plan: "ExecutionPlan | None" = None
-    largest_step_bytes: Mapping[Device, int] = field(default=_NO_LIMITS)
+    largest_step_bytes: Mapping[Device, int] = field(default_factory=dict)
