@@ -1,8 +1,9 @@
 """Measures the devices of a report, each in a child process, and makes the table."""
 
-from collections.abc import Callable, Collection
+import itertools
+from collections.abc import Callable, Collection, Iterator
 
-from fuel_gpu.calibration.backends import can_measure
+from fuel_gpu.calibration.backends import CONNECTED_BACKENDS, can_measure
 from fuel_gpu.calibration.effort import FULL, QUICK
 from fuel_gpu.calibration.findings import Findings
 from fuel_gpu.calibration.isolation import measure_in_child
@@ -13,7 +14,7 @@ from fuel_gpu.calibration.progress import (
     Interrupted,
     Measuring,
 )
-from fuel_gpu.calibration.records import CopyMeasured, Doing, Note, RateMeasured, Request
+from fuel_gpu.calibration.records import CopyMeasured, Doing, Finished, Note, RateMeasured, Request
 from fuel_gpu.calibration.table import Table
 from fuel_gpu.device import Device
 from fuel_gpu.errors import UsageError
@@ -68,6 +69,10 @@ def calibrate(
     findings = Findings(report, earlier)
     measured: dict[str, DeviceInfo] = {}
     current = ""
+    for info in report.devices:
+        if not info.simulated and not can_measure(info.backend):
+            findings.begin(info.id)
+            findings.add_note(info.id, f"nothing here measures the backend {info.backend}")
     try:
         for index, info in enumerate(chosen, start=1):
             current = info.id
@@ -77,10 +82,15 @@ def calibrate(
             if twin is not None:
                 findings.complete(info.id)
                 findings.share(twin.id, info.id)
-            elif _measure(info, full, findings, tell, save):
+            elif _follow(Request(device=info, full=full), findings, tell, save):
+                findings.complete(info.id)
                 measured[info.equivalence_key] = info
             save(findings.table())
             tell(DeviceEnded(info.id, findings.notes_of(info.id)))
+        for info, other in _connected(chosen):
+            current = info.id
+            _follow(Request(device=info, peer=other, full=full), findings, tell, save)
+            save(findings.table())
     except KeyboardInterrupt:
         findings.add_note(current, "interrupted by Ctrl-C; what was finished by then is kept")
         tell(Interrupted(current))
@@ -106,28 +116,33 @@ def _chosen(report: ProbeReport, devices: Collection[Device] | None) -> list[Dev
     return [d for d in usable if d.device in devices]
 
 
-def _measure(
-    info: DeviceInfo,
-    full: bool,
+def _connected(chosen: list[DeviceInfo]) -> Iterator[tuple[DeviceInfo, DeviceInfo]]:
+    for info, other in itertools.combinations(chosen, 2):
+        if info.backend == other.backend and info.backend in CONNECTED_BACKENDS:
+            yield info, other
+
+
+def _follow(
+    request: Request,
     findings: Findings,
     tell: Callable[[Event], None],
     save: Callable[[Table], None],
 ) -> bool:
-    """Measure one device; whether all of it was measured."""
-    effort = FULL if full else QUICK
-    request = Request(device=info, full=full)
+    """Take in what a child measures; whether it measured all it was asked for."""
+    name = request.device.id
+    effort = FULL if request.full else QUICK
     for record in measure_in_child(request, limit_s=effort.limit_s):
         match record:
             case Doing():
-                tell(Measuring(info.id, record.what, record.spent))
+                to = f" to {request.peer.id}" if request.peer else ""
+                tell(Measuring(name, record.what + to, record.spent))
             case CopyMeasured():
                 findings.add_copy(record)
             case RateMeasured():
                 findings.add_rate(record)
                 save(findings.table())
             case Note():
-                findings.add_note(info.id, record.text)
-            case _:
-                findings.complete(info.id)
+                findings.add_note(name, record.text)
+            case Finished():
                 return True
     return False

@@ -7,13 +7,14 @@ parent is gone, and so is the reason to go on. Records go to its standard output
 import os
 import sys
 import threading
-from typing import IO
+from collections.abc import Iterator
+from typing import IO, cast
 
 import msgspec
 
-from fuel_gpu.calibration.backends import open_device
+from fuel_gpu.calibration.backends import ConnectedDevice, open_device
 from fuel_gpu.calibration.effort import FULL, QUICK
-from fuel_gpu.calibration.measure import measure_device
+from fuel_gpu.calibration.measure import measure_device, measure_peer, measure_sizes
 from fuel_gpu.calibration.records import Finished, Note, Record, Request
 from fuel_gpu.probes.isolation import claim_stdout, leave_no_core_file
 
@@ -25,14 +26,23 @@ def main() -> None:
     request = msgspec.json.decode(sys.stdin.buffer.readline(), type=Request)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        device = open_device(request.device)
-        for record in measure_device(request.device, device, FULL if request.full else QUICK):
+        for record in _records(request):
             _send(channel, record)
     except Exception as error:
         words = " ".join(str(error).split())[:300]
-        _send(channel, Note(text=f"cannot be opened: {type(error).__name__}: {words}"))
+        _send(channel, Note(text=f"measuring stopped: {type(error).__name__}: {words}"))
     _send(channel, Finished())
     os._exit(0)
+
+
+def _records(request: Request) -> Iterator[Record]:
+    effort = FULL if request.full else QUICK
+    device = open_device(request.device)
+    if request.peer is not None:
+        return measure_peer(request.device, cast(ConnectedDevice, device), request.peer, effort)
+    if request.sizes_bytes:
+        return measure_sizes(request.device, device, request.sizes_bytes, effort)
+    return measure_device(request.device, device, effort)
 
 
 def _send(channel: IO[bytes], record: Record) -> None:

@@ -1,5 +1,7 @@
 """Monotone transfer curves over size: fitted to medians, evaluated one by one or as an array."""
 
+import itertools
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 
@@ -42,7 +44,7 @@ def fit_curve(sizes_bytes: Sequence[int], medians_ns: Sequence[int]) -> Curve:
     sizes = [int(size) for size in sizes_bytes]
     medians = [max(1, int(ns)) for ns in medians_ns]
     knots = _knots(sizes, medians)
-    errors = _left_out_errors(sizes, medians)
+    errors = left_out_errors(sizes, medians)
     return Curve(
         knot_bytes=tuple(b for b, _ in knots),
         knot_ns=tuple(ns for _, ns in knots),
@@ -81,13 +83,45 @@ def _tail(knots: list[tuple[int, int]]) -> float:
     return min(max((last_bytes - b) / (last_ns - ns), overall / 2), overall * 2)
 
 
-def _left_out_errors(sizes: list[int], medians: list[int]) -> list[float]:
+def left_out_errors(sizes_bytes: Sequence[int], medians_ns: Sequence[int]) -> list[float]:
+    """Relative error of predicting each inner point by a curve fitted to the other points.
+
+    One a point but the first and the last; where it is large the curve bends between neighbours.
+    """
+    sizes, medians = list(sizes_bytes), list(medians_ns)
     errors = []
     for i in range(1, len(sizes) - 1):
         knots = _knots(sizes[:i] + sizes[i + 1 :], medians[:i] + medians[i + 1 :])
         predicted = np.interp(sizes[i], [b for b, _ in knots], [ns for _, ns in knots])
         errors.append(abs(float(predicted) - medians[i]) / medians[i])
     return errors
+
+
+def sizes_at_bends(
+    sizes_bytes: Sequence[int], medians_ns: Sequence[int], *, tolerance: float
+) -> list[int]:
+    """Sizes to measure in addition: amid the neighbours of every point that they do not predict.
+
+    Parameters
+    ----------
+    sizes_bytes, medians_ns
+        What was measured, sizes ascending.
+    tolerance
+        Relative error of prediction up to which a point is no bend.
+
+    Returns
+    -------
+    list
+        Ascending; each the geometric mean of two neighbouring sizes, a multiple of 8.
+    """
+    added: set[int] = set()
+    for i, error in enumerate(left_out_errors(sizes_bytes, medians_ns), start=1):
+        if error > tolerance:
+            for low, high in itertools.pairwise(sizes_bytes[i - 1 : i + 2]):
+                amid = round(math.sqrt(low * high)) // 8 * 8
+                if low < amid < high:
+                    added.add(amid)
+    return sorted(added)
 
 
 class CurveTimes:

@@ -28,7 +28,9 @@ class Effort:
     fewest, most
         Samples of one figure.
     visit_s
-        How long to stay at one size of a copy before the next.
+        How long to stay at one size of a copy before the next, unless it is settled.
+    dwell_s
+        How long to measure a rate at least.
     product_run_ns
         How long one matrix product should take: long against a launch.
     """
@@ -40,6 +42,7 @@ class Effort:
     fewest: int
     most: int
     visit_s: float
+    dwell_s: float
     product_run_ns: int
 
 
@@ -51,6 +54,7 @@ QUICK: Final = Effort(
     fewest=7,
     most=200,
     visit_s=0.01,
+    dwell_s=0.25,
     product_run_ns=20_000_000,
 )
 FULL: Final = Effort(
@@ -61,6 +65,7 @@ FULL: Final = Effort(
     fewest=21,
     most=2_000,
     visit_s=0.05,
+    dwell_s=2.0,
     product_run_ns=100_000_000,
 )
 

@@ -8,6 +8,7 @@ from fuel_gpu.calibration.curves import fit_curve
 from fuel_gpu.calibration.records import CopyMeasured, RateMeasured
 from fuel_gpu.calibration.staleness import describe_machine, same_device
 from fuel_gpu.calibration.table import FORMAT_VERSION, Point, Rate, Table, Transfer
+from fuel_gpu.device import HOST
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
 
 _FEWEST_POINTS = 2
@@ -56,9 +57,14 @@ class Findings:
         self._notes[device] = []
 
     def complete(self, device: str) -> None:
-        """Forget what an earlier table said of a device that has now been measured in full."""
+        """Forget what an earlier table said of a device that has now been measured in full.
+
+        Copies between it and other devices are measured apart, and stay until then.
+        """
         self._kept_transfers = {
-            key: t for key, t in self._kept_transfers.items() if device not in (t.src, t.dst)
+            key: t
+            for key, t in self._kept_transfers.items()
+            if {t.src, t.dst} != {device, str(HOST)}
         }
         self._kept_rates = {key: r for key, r in self._kept_rates.items() if r.device != device}
 
@@ -70,7 +76,7 @@ class Findings:
                     rate, device=target, provenance="shared"
                 )
         for transfer in self._measured_transfers():
-            if source in (transfer.src, transfer.dst):
+            if {transfer.src, transfer.dst} == {source, str(HOST)}:
                 ends = [target if end == source else end for end in (transfer.src, transfer.dst)]
                 self._kept_transfers[ends[0], ends[1], transfer.memory] = msgspec.structs.replace(
                     transfer, src=ends[0], dst=ends[1], provenance="shared"

@@ -4,25 +4,32 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 import psutil
 
-from fuel_gpu.calibration.backends import OpenDevice, Workload
+from fuel_gpu.calibration.backends import ConnectedDevice, OpenDevice, Workload
 from fuel_gpu.calibration.copy_sweep import measure_copies, size_bound_bytes
 from fuel_gpu.calibration.effort import MIB, Budget, Effort
+from fuel_gpu.calibration.neighbours import Neighbours
 from fuel_gpu.calibration.records import Doing, Note, RateMeasured, Record
 from fuel_gpu.calibration.sampling import Summary, relative_half_width, summarize
 from fuel_gpu.calibration.sizes import size_text
 from fuel_gpu.calibration.table import Rate
+from fuel_gpu.device import HOST
 from fuel_gpu.probes.report import DeviceInfo
 
 _LAUNCH_WEIGHT, _COPIES_WEIGHT, _PRODUCT_WEIGHT, _STREAM_WEIGHT = 0.3, 3.0, 1.5, 1.0
+
+_PEER_SHARE: Final = 4
+"""A pair of devices gets this part of one device's time."""
 
 _FIRST_PRODUCT_N: Final = 512
 _PRODUCT_STEP: Final = 256
 _LARGEST_PRODUCT_N: Final = 16_384
 _TRIAL_RUNS: Final = 3
+_TRIAL_S: Final = 0.03
 _FINALISTS: Final = 2
 _STREAM_BYTES: Final = 256 * MIB
 _BUFFER_SHARE: Final = 16
@@ -38,6 +45,7 @@ def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iter
     weight = _LAUNCH_WEIGHT + _COPIES_WEIGHT * len(kinds)
     weight += (_PRODUCT_WEIGHT + _STREAM_WEIGHT) * len(info.dtypes)
     budget = Budget(effort.budget_s, weight)
+    neighbours = Neighbours()
     available = psutil.virtual_memory().available
     bound_bytes = size_bound_bytes(info, available)
 
@@ -50,13 +58,57 @@ def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iter
     for memory in kinds:
         try:
             yield from measure_copies(
-                info, device, memory, effort, bound_bytes, budget, _COPIES_WEIGHT
+                (str(HOST), info.id),
+                partial(device.copies, memory=memory),
+                effort.copy_sizes_bytes,
+                bound_bytes,
+                effort,
+                budget,
+                _COPIES_WEIGHT,
             )
         except Exception as error:
             yield Note(text=f"copies, {memory}: {_words(error)}")
     if launch is not None:
         for dtype in info.dtypes:
             yield from _measure_dtype(info, device, dtype, launch, effort, budget)
+    if complaint := neighbours.complaint():
+        yield Note(text=complaint)
+
+
+def measure_peer(
+    info: DeviceInfo, device: ConnectedDevice, other: DeviceInfo, effort: Effort
+) -> Iterator[Record]:
+    """Measure copies between two devices of one backend."""
+    available = psutil.virtual_memory().available
+    bound_bytes = min(size_bound_bytes(info, available), size_bound_bytes(other, available))
+    yield from measure_copies(
+        (info.id, other.id),
+        partial(device.peer_copies, other),
+        effort.copy_sizes_bytes,
+        bound_bytes,
+        effort,
+        Budget(effort.budget_s / _PEER_SHARE, _COPIES_WEIGHT),
+        _COPIES_WEIGHT,
+    )
+
+
+def measure_sizes(
+    info: DeviceInfo, device: OpenDevice, sizes_bytes: Sequence[int], effort: Effort
+) -> Iterator[Record]:
+    """Measure copies of some sizes and nothing else."""
+    kinds = device.host_memory_kinds
+    budget = Budget(effort.budget_s / 2, _COPIES_WEIGHT * len(kinds))
+    bound_bytes = size_bound_bytes(info, psutil.virtual_memory().available)
+    for memory in kinds:
+        yield from measure_copies(
+            (str(HOST), info.id),
+            partial(device.copies, memory=memory),
+            sizes_bytes,
+            bound_bytes,
+            effort,
+            budget,
+            _COPIES_WEIGHT,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,13 +259,22 @@ class Trials:
                 if not work.correct():
                     self.notes.append(f"{self.dtype}, {kernel}: wrong result, left out")
                     continue
-                found[kernel] = work.amount / min(work.run() for _ in range(_TRIAL_RUNS))
+                found[kernel] = work.amount / _best_ns(work.run)
                 workloads[kernel] = work
             except Exception as error:
                 self.notes.append(f"{self.dtype}, {kernel}: {_words(error)}")
         if found:
             self.size, self.workloads = size, workloads
         return sorted(found.items(), key=lambda item: item[1], reverse=True)
+
+
+def _best_ns(run: Callable[[], int]) -> int:
+    """The least time of a few runs, more of them if they are short."""
+    end = time.monotonic() + _TRIAL_S
+    best, runs = run(), 1
+    while runs < _TRIAL_RUNS or time.monotonic() < end:
+        best, runs = min(best, run()), runs + 1
+    return best
 
 
 def _rate_figure(
@@ -228,15 +289,20 @@ def _rate_figure(
 
 
 def collect(run: Callable[[], int], effort: Effort, deadline: float) -> list[int]:
-    """Take samples until the median is settled, there are enough, or the time is up."""
-    samples = [run() for _ in range(_TRIAL_RUNS)]
+    """Take samples until the median is settled, there are enough, or the time is up.
+
+    They go on for `effort.dwell_s` at least: a few runs that agree may all have met one neighbour.
+    """
+    begun = time.monotonic()
+    samples: list[int] = []
     while len(samples) < effort.most:
-        late = time.monotonic() > deadline
-        if late and len(samples) >= effort.fewest:
-            break
-        if len(samples) >= effort.fewest and relative_half_width(samples) <= effort.width:
-            break
         samples += [run() for _ in range(_TRIAL_RUNS)]
+        now = time.monotonic()
+        if len(samples) >= effort.fewest and (
+            now > deadline
+            or (now > begun + effort.dwell_s and relative_half_width(samples) <= effort.width)
+        ):
+            break
     return samples
 
 

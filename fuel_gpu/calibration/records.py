@@ -7,10 +7,20 @@ from fuel_gpu.probes.report import DeviceInfo
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What the parent asks for."""
+    """What the parent asks for: all of a device, or some copies only.
+
+    Parameters
+    ----------
+    peer
+        Measure copies between `device` and this one, and nothing else.
+    sizes_bytes
+        Measure copies of these sizes between the host and `device`, and nothing else.
+    """
 
     device: DeviceInfo
-    full: bool
+    full: bool = False
+    peer: DeviceInfo | None = None
+    sizes_bytes: tuple[int, ...] = ()
 
 
 class Doing(msgspec.Struct, frozen=True, kw_only=True, tag="doing"):

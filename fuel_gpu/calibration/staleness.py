@@ -27,7 +27,10 @@ def describe_machine(report: ProbeReport) -> Machine:
 
 
 def stale(table: Table, report: ProbeReport) -> list[str]:
-    """Name each way in which the machine is not as the table says; empty if it is current."""
+    """Name each way in which the machine is not as the table says; empty if it is current.
+
+    A device of which the table notes that it could not be measured is not counted as new.
+    """
     differences = []
     here = describe_machine(report)
     if table.machine.fingerprint != here.fingerprint:
@@ -44,7 +47,7 @@ def stale(table: Table, report: ProbeReport) -> list[str]:
     differences += [
         f"{name}: new device ({device.name}), not in the table"
         for name, device in found.items()
-        if name not in known
+        if name not in known and not any(note.startswith(f"{name}: ") for note in table.notes)
     ]
     return differences
 

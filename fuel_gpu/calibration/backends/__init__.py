@@ -29,16 +29,20 @@ class Workload:
 
 
 class Copies(Protocol):
-    """Copies between one kind of host memory and a device, of any size up to a largest."""
+    """Copies from one place to another (upload) and back, of any size up to a largest."""
+
+    @property
+    def memory(self) -> str:
+        """The kind of host memory at one end; between devices, how they are connected."""
 
     def upload(self, nbytes: int) -> int:
-        """Copy the first `nbytes` of host memory to the device; gives nanoseconds."""
+        """Copy the first `nbytes` there; gives nanoseconds."""
 
     def download(self, nbytes: int) -> int:
-        """Copy the first `nbytes` of the device's buffer back; gives nanoseconds."""
+        """Copy the first `nbytes` back; gives nanoseconds."""
 
     def arrived(self, nbytes: int) -> bool:
-        """Send fresh bytes there and back: whether they are the same."""
+        """Send fresh bytes there and back: whether they are the same. Sizes are multiples of 8."""
 
     def release(self) -> None:
         """Free the buffers."""
@@ -69,6 +73,16 @@ class OpenDevice(Protocol):
     def stream(self, dtype: str, kernel: str, nbytes: int) -> Workload:
         """Copy an array of `nbytes`, a multiple of a MiB. Amount 2 `nbytes`: read and written."""
 
+
+class ConnectedDevice(OpenDevice, Protocol):
+    """A device that copies to others of its backend without the caller's help."""
+
+    def peer_copies(self, other: DeviceInfo, largest_bytes: int) -> Copies:
+        """Allocate for copies to `other` (upload) and from it."""
+
+
+CONNECTED_BACKENDS: Final = ("cuda",)
+"""Backends whose devices are a `ConnectedDevice`."""
 
 _BUILT_IN: Final[dict[str, str]] = {
     "cpu": "fuel_gpu.calibration.backends.cpu",

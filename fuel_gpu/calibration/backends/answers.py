@@ -1,6 +1,5 @@
 """Data with known answers, so that a copy that did not arrive or a wrong product is caught."""
 
-import itertools
 from typing import Any, Final
 
 import numpy as np
@@ -11,14 +10,20 @@ from fuel_gpu.dtypes import UNIT_ROUNDOFF
 _ROWS_CHECKED: Final = 8
 _SEED: Final = 20240229
 
-_fills = itertools.count(1)
+_STEP: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
+"""Odd and far from any small multiple: repeated additions pass through all values of a word."""
 
 
-def fill_fresh(buffer: NDArray[np.uint8]) -> None:
-    """Fill a buffer with bytes that no earlier call gave it; length a multiple of 8."""
+def number_words(buffer: NDArray[np.uint8]) -> None:
+    """Give each word of a buffer its own value, so that a copy to a wrong place shows."""
     words = buffer.view(np.uint64)
-    start = next(_fills) << 40
-    words[:] = np.arange(start, start + len(words), dtype=np.uint64)
+    words[:] = np.arange(len(words), dtype=np.uint64)
+
+
+def change_words(buffer: NDArray[np.uint8]) -> None:
+    """Change every word of a numbered buffer, so that a copy that did not happen shows."""
+    words = buffer.view(np.uint64)
+    np.add(words, _STEP, out=words)
 
 
 def padded(matrix: NDArray[Any], pitch: int) -> NDArray[Any]:

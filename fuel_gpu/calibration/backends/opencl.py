@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fuel_gpu.calibration.backends import Copies, Workload
-from fuel_gpu.calibration.backends.answers import ProductCheck, fill_fresh, padded
+from fuel_gpu.calibration.backends.answers import ProductCheck, change_words, number_words, padded
 from fuel_gpu.calibration.clock import timed
 from fuel_gpu.probes import opencl
 from fuel_gpu.probes.report import DeviceInfo
@@ -131,7 +131,7 @@ class OpenClDevice:
         """Copy one buffer to another."""
         width = _STREAM_WIDTHS[kernel]
         host, back = np.empty(nbytes, dtype=np.uint8), np.empty(nbytes, dtype=np.uint8)
-        fill_fresh(host)
+        number_words(host)
         src, dst = self._sent(host), self._buffer(nbytes)
         built = self._kernel("stream", dtype, width=width, rows=1)
         items = (nbytes // np.dtype(dtype).itemsize // width,)
@@ -173,10 +173,13 @@ class OpenClDevice:
 class _Copies:
     """Blocking copies between a NumPy array and a buffer."""
 
+    memory: str = "pageable"
+
     def __init__(self, cl: Any, context: Any, queue: Any, largest_bytes: int) -> None:
         self._cl, self._queue = cl, queue
         self._host = np.zeros(largest_bytes, dtype=np.uint8)
         self._back = np.zeros(largest_bytes, dtype=np.uint8)
+        number_words(self._host)
         self._buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, largest_bytes)
 
     def upload(self, nbytes: int) -> int:
@@ -188,7 +191,7 @@ class _Copies:
         return timed(lambda: self._cl.enqueue_copy(self._queue, part, self._buffer))
 
     def arrived(self, nbytes: int) -> bool:
-        fill_fresh(self._host[:nbytes])
+        change_words(self._host[:nbytes])
         self.upload(nbytes)
         self.download(nbytes)
         return bool(np.array_equal(self._host[:nbytes], self._back[:nbytes]))
