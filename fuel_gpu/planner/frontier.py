@@ -1,16 +1,75 @@
-"""Pareto dominance in groups of any size."""
+"""Pareto frontiers of plain arrays: who is dominated by nobody, and which of them to keep."""
 
 from typing import Any
 
-import numpy as np
+from fuel_gpu.arrays.dominance import undominated
+from fuel_gpu.arrays.engine import NUMPY
+from fuel_gpu.arrays.ordering import dense_ranks, ordered_codes, span
+from fuel_gpu.errors import UsageError
+from fuel_gpu.planner.crowding import crowding_cap
 
-from fuel_gpu.planner.crowding import crowding_cap as crowding_cap
+__all__ = ["crowding_cap", "pareto_mask"]
 
 
-def pareto_mask(points: Any, groups: Any = None) -> Any:
-    p = np.asarray(points)
-    assert groups is None
-    out = np.ones(len(p), bool)
-    for i in range(len(p)):
-        out[i] = not np.any(np.all(p <= p[i], axis=1) & np.any(p < p[i], axis=1))
-    return out
+def pareto_mask(points: Any, groups: Any | None = None) -> Any:
+    """Mark the points that no other point of the same group dominates.
+
+    A point dominates another where it is no larger on any axis and smaller on one; equal points
+    do not dominate one another. Values are compared exactly, whatever their dtype.
+
+    Parameters
+    ----------
+    points
+        (n, d) booleans, integers or floats, every axis minimised. Negate or subtract what is
+        to be maximised. Infinities are ordered; NaN is refused.
+    groups
+        (n,) integers, or None where all points are of one group. Any numbers, in any order.
+
+    Returns
+    -------
+    bool array
+        (n,).
+
+    Raises
+    ------
+    UsageError
+        If the shapes do not agree, the values are not real numbers, or one is NaN.
+
+    Notes
+    -----
+    With up to two axes that take many values and others that take few (a product of 256 at
+    most), the work is n log n and the memory about 150 bytes a point, whatever the groups. With
+    more wide axes it is n**2 / 128 word operations an axis, after a filter that leaves few of
+    points at random, and 32 bytes a point and axis more.
+    """
+    engine = NUMPY
+    xp = engine.xp
+    points = xp.asarray(points)
+    if points.ndim != 2 or points.dtype.kind not in "buif":
+        raise UsageError(
+            f"points must be a (n, d) array of numbers, not {points.ndim}-D of {points.dtype}"
+        )
+    count, axes = points.shape
+    if points.dtype.kind == "f" and count and axes and bool(xp.isnan(points.min())):
+        row = int(xp.flatnonzero(xp.isnan(points).any(axis=1))[0])
+        raise UsageError(f"points has NaN in row {row}: it has no place in an order")
+    numbers = None if groups is None else _group_numbers(groups, count, xp)
+    if count == 0 or axes == 0:
+        return xp.ones(count, dtype=bool)
+    return undominated([points[:, axis] for axis in range(axes)], numbers, engine)
+
+
+def _group_numbers(groups: Any, count: int, xp: Any) -> Any | None:
+    """Number the groups by int64 from 0, with few numbers unused; None where there is one."""
+    groups = xp.asarray(groups)
+    if groups.shape != (count,) or groups.dtype.kind not in "bui":
+        raise UsageError(
+            f"groups must be {count} integers, one a point, "
+            f"not shape {groups.shape} of {groups.dtype}"
+        )
+    if count == 0:
+        return None
+    codes = ordered_codes(groups, xp)
+    if span(codes) > 4 * count:
+        codes = dense_ranks(codes, xp)
+    return codes.astype(xp.int64) if span(codes) else None

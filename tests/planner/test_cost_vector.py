@@ -94,7 +94,7 @@ def test_the_order_is_time_precision_accuracy_total_memory() -> None:
         vector(2, host=7, digits=4, accuracy=1),
         vector(2, host=U64_MAX, vram=1, digits=4, accuracy=1),
     ]
-    assert sorted(best_first[::-1], key=CostVector.total_order_key) == best_first
+    assert sorted(set(best_first), key=CostVector.total_order_key) == best_first
     assert vector(host=U64_MAX, vram=9).total_order_key() == vector(host=U64_MAX).total_order_key()
 
 

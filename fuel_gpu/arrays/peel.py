@@ -1,0 +1,201 @@
+"""Crowding distances under removal: linked lists along each axis, peeled in parallel rounds.
+
+A point's crowding distance is the sum over the axes, in their order, of (next - previous) / range,
+where next and previous are its neighbours along the axis. Removing a point changes only its
+neighbours' distances, and only upward. So the order in which one-at-a-time removal takes the points
+is ascending (distance at removal, position), and every point that comes before all its neighbours
+in (distance, position) leaves at the distance it has now: all such points leave in one round.
+"""
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fuel_gpu.arrays.engine import Engine
+from fuel_gpu.arrays.ordering import lexicographic_order, ordered_codes
+
+_WORK_BOUND: Final = 24
+_ROUND_WORK: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class AxisLists:
+    """Points linked in ascending order along each axis that varies, each group on its own.
+
+    Parameters
+    ----------
+    values
+        (axes, m) float64 coordinates.
+    ranges
+        (axes, m) float64: the group's range on the axis; 1 where it is degenerate, so that the
+        axis adds nothing.
+    previous, following
+        (axes, m) int64 neighbours; at an end of an axis the point itself.
+    ends
+        (m,) bool: the point is at an end of an axis, a degenerate one included.
+    """
+
+    values: Any
+    ranges: Any
+    previous: Any
+    following: Any
+    ends: Any
+
+
+def link_axes(columns: Sequence[Any], groups: Any, engine: Engine) -> AxisLists:
+    """Link points along every axis.
+
+    Parameters
+    ----------
+    columns
+        (m,) float64 arrays, one an axis, finite.
+    groups
+        (m,) uint64 group numbers, ascending; equal values on an axis keep the points' order.
+    """
+    xp = engine.xp
+    count = groups.size
+    first = xp.ones(count, dtype=bool)
+    first[1:] = groups[1:] != groups[:-1]
+    last = xp.ones(count, dtype=bool)
+    last[:-1] = first[1:]
+    group_number = xp.cumsum(first) - 1
+    ends = xp.zeros(count, dtype=bool)
+    linked = []
+    for column in columns:
+        order = lexicographic_order([groups, ordered_codes(column, xp)], xp)
+        low, high = order[first], order[last]
+        spread = column[high] - column[low]
+        ends[low] = True
+        ends[high] = True
+        if not bool((spread > 0.0).any()):
+            continue
+        before, after = xp.empty_like(order), xp.empty_like(order)
+        before[order[1:]] = order[:-1]
+        after[order[:-1]] = order[1:]
+        before[low] = low
+        after[high] = high
+        ranges = xp.where(spread > 0.0, spread, 1.0)[group_number]
+        linked.append((column, ranges, before, after))
+    if not linked:
+        none = xp.zeros((0, count))
+        return AxisLists(none, none, none.astype(xp.int64), none.astype(xp.int64), ends)
+    values, ranges, before, after = (xp.stack(part) for part in zip(*linked, strict=True))
+    return AxisLists(values, ranges, before, after, ends)
+
+
+def removal_distances(lists: AxisLists, pinned: Any, engine: Engine) -> Any:
+    """Give the distance at which each point leaves when the most crowded leaves, one at a time.
+
+    Parameters
+    ----------
+    lists
+        The linked points; their links are used up.
+    pinned
+        (m,) bool: points that never leave. The ends of axes never do.
+
+    Returns
+    -------
+    float64 array
+        (m,) distances, infinite for points that stay. Ascending (distance, position) is the
+        order of removal.
+    """
+    xp = engine.xp
+    stays = pinned | lists.ends
+    distance = xp.full(stays.size, xp.inf)
+    removed_at = xp.full(stays.size, xp.inf)
+    active = xp.flatnonzero(~stays)
+    distance[active] = _distances(lists, active)
+    work_left = _WORK_BOUND * active.size + 200 * _ROUND_WORK
+    while active.size:
+        work_left -= active.size + _ROUND_WORK
+        if work_left < 0:
+            points, distances = remove_one_at_a_time(lists, active, lambda _: True)
+            removed_at[xp.asarray(points)] = xp.asarray(distances)
+            break
+        leaves = _before_all_neighbours(lists, active, distance, xp)
+        leaving = active[leaves]
+        removed_at[leaving] = distance[leaving]
+        for before, after in zip(lists.previous, lists.following, strict=True):
+            left, right = before[leaving], after[leaving]
+            after[left] = right
+            before[right] = left
+        active = active[~leaves]
+        distance[active] = _distances(lists, active)
+    return removed_at
+
+
+def _distances(lists: AxisLists, points: Any) -> Any:
+    total: Any = 0.0
+    for values, ranges, before, after in zip(
+        lists.values, lists.ranges, lists.previous, lists.following, strict=True
+    ):
+        total = total + (values[after[points]] - values[before[points]]) / ranges[points]
+    return total
+
+
+def _before_all_neighbours(lists: AxisLists, points: Any, distance: Any, xp: Any) -> Any:
+    own = distance[points]
+    first = xp.ones(points.size, dtype=bool)
+    for links in (*lists.previous, *lists.following):
+        neighbour = links[points]
+        theirs = distance[neighbour]
+        first &= (own < theirs) | ((own == theirs) & (points < neighbour))
+    return first
+
+
+def remove_one_at_a_time(
+    lists: AxisLists, candidates: Any, leave: Callable[[int], bool]
+) -> tuple[list[int], list[float]]:
+    """Remove the most crowded point again and again, by a heap: m log m whatever the distances.
+
+    Parameters
+    ----------
+    lists
+        The linked points; not changed.
+    candidates
+        Points that may leave, none of them an end of an axis.
+    leave
+        Asked of each point in its turn; one that it refuses stays for good.
+
+    Returns
+    -------
+    points, distances
+        In the order of removal.
+    """
+    values, ranges = lists.values.tolist(), lists.ranges.tolist()
+    previous, following = lists.previous.tolist(), lists.following.tolist()
+    axes = range(len(values))
+
+    def distance(point: int) -> float:
+        total = 0.0
+        for axis in axes:
+            gap = values[axis][following[axis][point]] - values[axis][previous[axis][point]]
+            total += gap / ranges[axis][point]
+        return total
+
+    current = {point: distance(point) for point in candidates.tolist()}
+    heap = [(crowding, point) for point, crowding in current.items()]
+    heapq.heapify(heap)
+    points, distances = [], []
+    while heap:
+        crowding, point = heapq.heappop(heap)
+        if current.get(point) != crowding:
+            continue
+        del current[point]
+        if not leave(point):
+            continue
+        points.append(point)
+        distances.append(crowding)
+        touched = set()
+        for axis in axes:
+            before, after = previous[axis][point], following[axis][point]
+            following[axis][before] = after
+            previous[axis][after] = before
+            touched.update((before, after))
+        for neighbour in touched & current.keys():
+            wider = distance(neighbour)
+            if wider != current[neighbour]:
+                current[neighbour] = wider
+                heapq.heappush(heap, (wider, neighbour))
+    return points, distances

@@ -1,0 +1,207 @@
+"""All candidates of all decision points as arrays, ranked and retained at once."""
+
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from fuel_gpu.arrays.engine import NUMPY
+from fuel_gpu.arrays.ordering import dense_ranks, lexicographic_order, ordered_codes, span
+from fuel_gpu.errors import UsageError
+from fuel_gpu.planner.alternative_set import KEEP_PER_DEVICE
+from fuel_gpu.planner.cost_columns import CostColumns, Marks
+from fuel_gpu.planner.crowded_buckets import cap_crowded_buckets
+from fuel_gpu.planner.large_nodes import mark_large_nodes
+from fuel_gpu.planner.small_nodes import LARGEST, mark_small_nodes
+
+_DTYPES: Final = {
+    "time_ns": "uint64",
+    "host_bytes": "uint64",
+    "device_bytes": "uint64",
+    "precision": "uint8",
+    "accuracy": "uint8",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateTable:
+    """One row a candidate; the candidates of a node are its alternative set.
+
+    Parameters
+    ----------
+    node
+        (n,) integers: which decision point the candidate is for. Any numbers, in any order.
+    device
+        (n,) integers: a code for the device where the result will lie.
+    backend
+        (n,) integers: a code for how the kernel is driven.
+    time_ns
+        (n,) uint64: roofline and inbound transfer, nanoseconds.
+    host_bytes, device_bytes
+        (n,) uint64: bytes moved in each memory tier.
+    precision
+        (n,) uint8: digits promised, 0 to 18; higher is better.
+    accuracy
+        (n,) uint8: accuracy class, 0 to 4; higher is better.
+    """
+
+    node: Any
+    device: Any
+    backend: Any
+    time_ns: Any
+    host_bytes: Any
+    device_bytes: Any
+    precision: Any
+    accuracy: Any
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """What each node keeps.
+
+    Parameters
+    ----------
+    rows
+        (kept,) int64 indices into the table: nodes in ascending order, within a node ranked, the
+        winner first.
+    nodes
+        (nodes,) int64, the nodes in ascending order.
+    node_starts
+        (nodes + 1,) int64: node ``nodes[i]`` keeps ``rows[node_starts[i]:node_starts[i + 1]]``.
+    """
+
+    rows: Any
+    nodes: Any
+    node_starts: Any
+
+
+def rank_and_retain(table: CandidateTable, keep: int = KEEP_PER_DEVICE) -> Retained:
+    """Rank every node's candidates, and keep each device's frontier, at most `keep` of it.
+
+    Equal, node for node, to `AlternativeSet.rank_by_cost` and `retain_per_device_frontier`. Nodes
+    of up to 16 candidates take a fixed number of passes over blocks of nodes; larger ones are
+    sorted. Beside the table it takes about 40 bytes a candidate, and 150 more for each candidate
+    of a large node that a first filter does not drop.
+
+    Parameters
+    ----------
+    table
+        The candidates.
+    keep
+        Bound for each (node, device); 0 counts as 1. As nothing is stranded, a device with more
+        backends than that keeps one of each, and the winner.
+
+    Raises
+    ------
+    UsageError
+        If a column has another length or dtype than the table's docstring says.
+    """
+    engine = NUMPY
+    xp = engine.xp
+    if not len(table):
+        empty = xp.zeros(0, dtype=xp.int64)
+        return Retained(empty, empty, xp.zeros(1, dtype=xp.int64))
+    table = _checked(table, xp)
+    node = table.node
+    order = None
+    if not bool((node[1:] >= node[:-1]).all()):
+        order = lexicographic_order([ordered_codes(node, xp)], xp)
+        node = node[order]
+    columns = _columns(table, order, xp)
+    fresh = xp.ones(node.size, dtype=bool)
+    fresh[1:] = node[1:] != node[:-1]
+    starts = xp.flatnonzero(fresh)
+    counts = xp.empty(starts.size, dtype=xp.int64)
+    counts[:-1] = starts[1:] - starts[:-1]
+    counts[-1] = node.size - starts[-1]
+    largest = int(counts.max())
+    marks = Marks(
+        xp.zeros(node.size, dtype=bool),
+        xp.zeros(node.size, dtype=xp.uint8 if largest <= LARGEST else xp.int64),
+        xp.zeros(node.size, dtype=xp.uint8),
+    )
+    keep = max(keep, 1)
+    mark_small_nodes(columns, starts, counts, marks, engine)
+    if largest > min(LARGEST, keep):
+        number = xp.repeat(xp.arange(counts.size, dtype=xp.uint64), counts)
+    if largest > LARGEST:
+        rows = xp.flatnonzero((counts > LARGEST)[number])
+        mark_large_nodes(columns, rows, number[rows], marks, engine)
+    if largest > keep:
+        rows = xp.flatnonzero(marks.kept & (counts > keep)[number])
+        cap_crowded_buckets(columns, rows, number[rows], keep, marks, engine)
+    rows, kept_counts = _ranked_rows(starts, counts, marks, xp)
+    node_starts = xp.zeros(starts.size + 1, dtype=xp.int64)
+    node_starts[1:] = xp.cumsum(kept_counts)
+    return Retained(rows if order is None else order[rows], node[starts], node_starts)
+
+
+def _checked(table: CandidateTable, xp: Any) -> CandidateTable:
+    """Make every column an array of its dtype."""
+    columns = []
+    for field in fields(table):
+        column = xp.asarray(getattr(table, field.name))
+        dtype = _DTYPES.get(field.name)
+        if column.shape != (len(table),) or column.dtype.kind not in "ui":
+            raise UsageError(
+                f"column {field.name} must be {len(table)} integers, one a candidate, "
+                f"not shape {column.shape} of {column.dtype}"
+            )
+        if dtype is not None and column.dtype != dtype:
+            if int(column.min()) < 0 or int(column.max()) > xp.iinfo(dtype).max:
+                raise UsageError(f"column {field.name} has a value that {dtype} does not hold")
+            column = column.astype(dtype)
+        columns.append(column)
+    return CandidateTable(*columns)
+
+
+def _columns(table: CandidateTable, order: Any | None, xp: Any) -> CostColumns:
+    device = _small_codes(table.device, order, xp)
+    backend = _small_codes(table.backend, order, xp)
+    devices, backends = span(device) + 1, span(backend) + 1
+    pair = device * xp.uint64(backends) + backend
+    if devices * backends > 65535:
+        pair = dense_ranks(pair, xp)
+    pairs = span(pair) + 1
+    return CostColumns(
+        *(
+            _in_order(column, order)
+            for column in (
+                table.time_ns,
+                table.host_bytes,
+                table.device_bytes,
+                table.precision,
+                table.accuracy,
+            )
+        ),
+        device.astype(_code_dtype(devices, xp)),
+        pair.astype(_code_dtype(pairs, xp)),
+        devices,
+        pairs,
+    )
+
+
+def _small_codes(column: Any, order: Any | None, xp: Any) -> Any:
+    codes = ordered_codes(_in_order(column, order), xp)
+    return codes if span(codes) < 4096 else dense_ranks(codes, xp)
+
+
+def _code_dtype(unused: int, xp: Any) -> Any:
+    if unused < 256:
+        return xp.uint8
+    return xp.uint16 if unused < 65536 else xp.uint64
+
+
+def _in_order(column: Any, order: Any | None) -> Any:
+    return column if order is None else column[order]
+
+
+def _ranked_rows(starts: Any, counts: Any, marks: Marks, xp: Any) -> tuple[Any, Any]:
+    kept = xp.flatnonzero(marks.kept)
+    first_slot = xp.repeat(starts, counts)
+    slots = xp.full(marks.kept.size, -1, dtype=xp.int64)
+    slots[first_slot[kept] + marks.rank[kept]] = kept
+    kept_before = xp.zeros(marks.kept.size + 1, dtype=xp.int64)
+    kept_before[1:] = xp.cumsum(marks.kept)
+    return slots[slots >= 0], kept_before[starts + counts] - kept_before[starts]
