@@ -49,6 +49,15 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
             raise
         print(f"fuel-gpu: {error}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
+    except Exception as error:
+        if debug:
+            raise
+        print(
+            f"fuel-gpu: unexpected {type(error).__name__}: {error}; this is a fault of fuel-gpu: "
+            "run the command again with --debug and report what it prints",
+            file=sys.stderr,
+        )
+        return 1
     except KeyboardInterrupt:
         print("fuel-gpu: interrupted", file=sys.stderr)
         return 1

@@ -157,7 +157,8 @@ def decision_points(
     def by_row(name: str, dtype: Any) -> NDArray[Any]:
         columns = [getattr(menu, name) for menu in built]
         joined: NDArray[Any] = np.concatenate([*columns, np.empty(0, dtype)]).astype(dtype)
-        return joined[flat]
+        rows: NDArray[Any] = joined[flat]
+        return rows
 
     moved = np.array([cost.bytes_moved for cost in costs], np.uint64)[point]
     points = DecisionPoints(

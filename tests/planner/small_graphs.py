@@ -19,7 +19,7 @@ def line_transfer(src: Device, dst: Device, size: int) -> int:
 
 
 def diamond() -> Graph:
-    """x (1000 B) -> a (400 B) -> b (300 B, weight of 5000 B), c (200 B) -> d (50 B), the output.
+    """Input x (1000 B) -> a (400 B) -> b (300 B, weight of 5000 B), c (200 B) -> output d (50 B).
 
     b reads a through a view.
     """

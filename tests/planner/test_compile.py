@@ -202,7 +202,8 @@ class TestPricing:
         made = chain("Relu")
         options = replace(ON_CPU, judge=FAST_GPU, estimator=Line(50), input_residency={made.x: CPU})
         found = compiled(made.graph, options).decision_set(made.nodes[0])
-        assert found is not None and found.winner is not None
+        assert found is not None
+        assert found.winner is not None
         cost = found.winner.static_cost
         assert (cost.flops, cost.bytes_moved, cost.kernel_overhead_ns) == (0, 0, 100)
         assert found.winner.time_ns == 150
@@ -214,7 +215,8 @@ class TestSets:
         plan = compiled(made.graph, replace(ON_CPU, judge=FAST_GPU, estimator=Line(10)))
         pruned = plan.alternatives(made.nodes[0])
         everything = plan.decision_set(made.nodes[0])
-        assert pruned is not None and everything is not None
+        assert pruned is not None
+        assert everything is not None
         assert {c.device for c in pruned} == {GPU}
         assert {c.device for c in everything} == {CPU, GPU}
         assert everything.winner == pruned.winner
