@@ -132,6 +132,7 @@ def test_an_interrupt_kills_the_children(tmp_path: Path, monkeypatch: pytest.Mon
     def interrupted_sleep(seconds: float) -> None:
         sleep(seconds)
         if pid_file.exists() and pid_file.read_text():
+            monkeypatch.undo()
             raise KeyboardInterrupt
 
     monkeypatch.setattr(time, "sleep", interrupted_sleep)
