@@ -83,7 +83,8 @@ class Inference:
         """Give the type of each output as far as it can be known.
 
         Contents are computed only where the types alone do not settle the shapes of those that
-        are `used`. What stays open is taken from the model's own statement, and else from an upper bound.
+        are `used`. What stays open is taken from the model's own statement, and else from an
+        upper bound.
 
         Raises
         ------

@@ -32,7 +32,7 @@ def load_model(file: ModelFile, batch: int | None, dims: Mapping[str, int]) -> G
 def _walk(file: ModelFile, inputs: InputDims, rebatch: Rebatch | None) -> Walk:
     graph = file.model.graph
     contents = Contents(file.path.parent, file.opsets, file.skipped)
-    declared = {} if rebatch else _declared(graph, inputs.symbols)
+    declared = _declared(graph, inputs.symbols, rebatch)
     inference = Inference(file.opsets, contents, declared)
     walk = Walk(Model(file.path.name, inference, contents, rebatch), graph)
     for name, tensor_type in inputs.types.items():
@@ -41,8 +41,13 @@ def _walk(file: ModelFile, inputs: InputDims, rebatch: Rebatch | None) -> Walk:
     return walk
 
 
-def _declared(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> dict[str, PartialType]:
-    """Give the types that the model states for values, named dimensions replaced by numbers."""
+def _declared(
+    graph: onnx.GraphProto, symbols: Mapping[str, int], rebatch: Rebatch | None
+) -> dict[str, PartialType]:
+    """Give the types that the model states for values, named dimensions replaced by numbers.
+
+    With another batch, a leading dimension that was the batch is taken to be it still.
+    """
     declared = {}
     for value in (*graph.value_info, *graph.output):
         if value.type.WhichOneof("value") != "tensor_type":
@@ -51,6 +56,8 @@ def _declared(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> dict[str, P
         if stated.shape is not None:
             dims = zip(stated.shape, value.type.tensor_type.shape.dim, strict=True)
             shape = tuple(symbols.get(d.dim_param) if s is None else s for s, d in dims)
+            if rebatch and shape[:1] == (rebatch.old,):
+                shape = (rebatch.new, *shape[1:])
             stated = PartialType(stated.dtype, shape)
         declared[value.name] = stated
     return declared

@@ -84,6 +84,10 @@ FLOPS_PER_ELEMENT: Final[dict[str, int]] = {
     "Softplus": 2 * TRANSCENDENTAL + 1,
     "Mish": 3 * TRANSCENDENTAL + 2,
     "Swish": TRANSCENDENTAL + 5,  # alpha x, sigmoid, times x
+    "SwiGLU": TRANSCENDENTAL + 6,
+    "HannWindow": TRANSCENDENTAL + 3,
+    "HammingWindow": TRANSCENDENTAL + 3,
+    "BlackmanWindow": 2 * TRANSCENDENTAL + 5,
     "Gelu": TRANSCENDENTAL + 4,  # x / sqrt 2, erf, + 1, times x, / 2
     # to and from quantised numbers: scale, round, shift, clamp
     "QuantizeLinear": 4,

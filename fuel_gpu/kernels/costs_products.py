@@ -144,6 +144,30 @@ def _heads_first(tensor: TensorType, heads: int) -> tuple[int, int, int, int]:
     return batch, heads, length, width // max(heads, 1)
 
 
+def _linear_attention(operands: Operands) -> int:
+    """ONNX LinearAttention: k·vᵀ added into a (dk, dv) state and qᵀ read from it, each token.
+
+    A gate multiplies the state once more; a delta rule reads it once more before it writes.
+    """
+    batch, tokens, width = operands.inputs[0].shape
+    heads = operands.integer("q_num_heads", 1)
+    kv_heads = operands.integer("kv_num_heads", heads)
+    value_width = operands.inputs[2].shape[2] // kv_heads
+    state = width // heads * value_width
+    rule = str(operands.attributes.get("update_rule", "linear"))
+    written = 2 + (1 if "gated" in rule else 0) + (2 if "delta" in rule else 0)
+    return batch * tokens * state * (kv_heads * written + heads * 2)
+
+
+def _causal_conv(operands: Operands) -> int:
+    """ONNX CausalConvWithState: one kernel a channel, and Swish if it is asked for."""
+    data, weight = operands.inputs[0], operands.inputs[1]
+    activation = str(operands.attributes.get("activation", "none"))
+    swish = TRANSCENDENTAL + 4 if activation in ("silu", "swish") else 0
+    bias = operands.at(2) is not None
+    return (2 * window_products(weight) + int(bias) + swish) * data.elements
+
+
 def _attention(operands: Operands) -> int:
     """ONNX Attention: Q (B, Hq, Sq, D), K and V with Hkv heads shared by groups of queries."""
     heads = operands.integer("q_num_heads", 1)
@@ -168,6 +192,8 @@ FLOPS: Final[dict[str, FlopFormula]] = {
     "QLinearMatMul": partial(matmul, extra=4),
     "Einsum": _einsum,
     "Attention": _attention,
+    "LinearAttention": _linear_attention,
+    "CausalConvWithState": _causal_conv,
 }
 """FLOPs by operator."""
 
@@ -177,6 +203,7 @@ _CONTRACTED: Final[dict[str, FlopFormula]] = {
     "QLinearConv": lambda o: window_products(o.inputs[3]),
     "ConvTranspose": lambda o: o.inputs[1].shape[0] * prod(o.inputs[1].shape[2:]),
     "DeformConv": lambda o: window_products(o.inputs[1]),
+    "CausalConvWithState": lambda o: window_products(o.inputs[1]),
     "Gemm": gemm_k,
     "MatMul": matmul_k,
     "MatMulInteger": matmul_k,

@@ -53,6 +53,14 @@ def _sort(operands: Operands) -> int:
     return count * max(count - 1, 0).bit_length()
 
 
+def _suppression(operands: Operands) -> int:
+    """NonMaxSuppression: every box against each kept one, 12 operations for their overlap.
+
+    The output's rows are the most that can be kept, over all classes.
+    """
+    return 12 * operands.inputs[0].shape[1] * operands.outputs[0].shape[0]
+
+
 def _resample(operands: Operands) -> int:
     """Two operations for each neighbour read: 1 (nearest: none), 2 or 4 along a resized axis."""
     neighbours = {"nearest": 0, "linear": 2, "cubic": 4}.get(operands.attributes.get("mode", ""), 0)
@@ -127,6 +135,7 @@ FLOPS: Final[dict[str, FlopFormula]] = {
     # sorting and choosing
     "TopK": _topk,
     "Unique": _sort,
+    "NonMaxSuppression": _suppression,
     # resampling and transforms
     "Resize": _resample,
     "Upsample": _resample,

@@ -52,7 +52,7 @@ _MEMBERS: Final[dict[Family, str]] = {
         GreaterOrEqual HardSigmoid HardSwish IsInf IsNaN LeakyRelu Less LessOrEqual Log Max Mean
         Min Mish Mod Mul Neg Not Or PRelu ParametricSoftplus Pow Range Reciprocal Relu
         RotaryEmbedding Round ScaledTanh Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt
-        Sub Sum Swish Tan Tanh ThresholdedRelu Xor Affine ImageScaler
+        Sub Sum SwiGLU Swish Tan Tanh ThresholdedRelu Xor Affine ImageScaler
         BlackmanWindow HammingWindow HannWindow
         ai.onnx.ml.Binarizer ai.onnx.ml.Imputer ai.onnx.ml.Scaler
         com.microsoft.BiasAdd com.microsoft.BiasDropout com.microsoft.BiasGelu
