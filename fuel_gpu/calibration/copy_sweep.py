@@ -20,6 +20,7 @@ _WARM_UPS: Final = 1
 _FEWEST_RUNS: Final = 3
 _FEWEST_VISITS: Final = 3
 _REFINEMENTS: Final = 2
+_MOST_ADDED: Final = 4
 _BEND: Final = 0.15
 """A point that its neighbours miss by more than this is in a bend of the curve."""
 
@@ -45,6 +46,7 @@ def measure_copies(
     effort: Effort,
     budget: Budget,
     weight: float,
+    refine: bool = True,
 ) -> Iterator[Record]:
     """Measure copies both ways between two ends at every size that the bound allows.
 
@@ -63,6 +65,8 @@ def measure_copies(
         What to measure, ascending, each a multiple of 8.
     bound_bytes
         The largest size that may be.
+    refine
+        Whether to add sizes where the curve bends.
     """
     sizes = [size for size in sizes_bytes if size <= bound_bytes]
     if not sizes:
@@ -72,15 +76,16 @@ def measure_copies(
     copies = allocate(sizes[-1])
     try:
         sweep = _Sweep(ends, copies, effort, bound_bytes)
-        for size in sizes:
-            yield Doing(what=f"copies, {copies.memory}, {size_text(size)}", spent=budget.spent())
-            if not copies.arrived(size):
-                yield Note(
-                    text=f"copies of {size_text(size)} ({copies.memory}) came back different"
-                )
-                continue
-            yield sweep.visit("upload", size)
-            yield sweep.visit("download", size)
+        for _ in range(1 + _REFINEMENTS * refine):
+            for size in sizes:
+                what = f"copies, {copies.memory}, {size_text(size)}"
+                yield Doing(what=what, spent=budget.spent())
+                if copies.arrived(size):
+                    yield sweep.visit("upload", size)
+                    yield sweep.visit("download", size)
+                else:
+                    yield Note(text=f"{what}: came back different, left out")
+            sizes = sweep.sizes_at_bends()
         while time.monotonic() < deadline and (unsettled := sweep.unsettled()):
             yield Doing(what=f"copies, {copies.memory}, once more", spent=budget.spent())
             for direction, size in unsettled:
@@ -143,7 +148,7 @@ class _Sweep:
         for direction in self._ends:
             sizes = sorted(size for way, size in self._samples if way == direction)
             medians = [round(median(self._samples[direction, size])) for size in sizes]
-            added |= set(sizes_at_bends(sizes, medians, tolerance=_BEND))
+            added |= set(sizes_at_bends(sizes, medians, tolerance=_BEND, most=_MOST_ADDED))
         return sorted(added)
 
     def unsettled(self) -> list[tuple[Direction, int]]:

@@ -98,9 +98,9 @@ def left_out_errors(sizes_bytes: Sequence[int], medians_ns: Sequence[int]) -> li
 
 
 def sizes_at_bends(
-    sizes_bytes: Sequence[int], medians_ns: Sequence[int], *, tolerance: float
+    sizes_bytes: Sequence[int], medians_ns: Sequence[int], *, tolerance: float, most: int
 ) -> list[int]:
-    """Sizes to measure in addition: amid the neighbours of every point that they do not predict.
+    """Sizes to measure in addition, amid the neighbours of points that those do not predict.
 
     Parameters
     ----------
@@ -108,20 +108,28 @@ def sizes_at_bends(
         What was measured, sizes ascending.
     tolerance
         Relative error of prediction up to which a point is no bend.
+    most
+        How many sizes to add at most; the sharpest bends come first.
 
     Returns
     -------
     list
         Ascending; each the geometric mean of two neighbouring sizes, a multiple of 8.
     """
-    added: set[int] = set()
-    for i, error in enumerate(left_out_errors(sizes_bytes, medians_ns), start=1):
-        if error > tolerance:
-            for low, high in itertools.pairwise(sizes_bytes[i - 1 : i + 2]):
-                amid = round(math.sqrt(low * high)) // 8 * 8
-                if low < amid < high:
-                    added.add(amid)
-    return sorted(added)
+    errors = left_out_errors(sizes_bytes, medians_ns)
+    bends = [i for i in range(len(errors)) if errors[i] > tolerance]
+    added: list[int] = []
+    for i in sorted(bends, key=errors.__getitem__, reverse=True):
+        for low, high in itertools.pairwise(sizes_bytes[i : i + 3]):
+            amid = size_amid(low, high)
+            if low < amid < high and amid not in added:
+                added.append(amid)
+    return sorted(added[:most])
+
+
+def size_amid(low_bytes: int, high_bytes: int) -> int:
+    """The geometric mean of two sizes, down to a multiple of 8."""
+    return math.isqrt(low_bytes * high_bytes) // 8 * 8
 
 
 class CurveTimes:

@@ -47,7 +47,7 @@ class Effort:
 
 
 QUICK: Final = Effort(
-    budget_s=8.0,
+    budget_s=10.0,
     limit_s=60.0,
     copy_sizes_bytes=_OCTAVES,
     width=0.03,

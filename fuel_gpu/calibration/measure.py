@@ -1,21 +1,24 @@
 """What is measured on a device, in which order, for how long: a stream of finished records."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
 import psutil
 
-from fuel_gpu.calibration.backends import ConnectedDevice, OpenDevice, Workload
+from fuel_gpu.calibration.backends import ConnectedDevice, OpenDevice
 from fuel_gpu.calibration.copy_sweep import measure_copies, size_bound_bytes
-from fuel_gpu.calibration.effort import MIB, Budget, Effort
+from fuel_gpu.calibration.effort import Budget, Effort
+from fuel_gpu.calibration.kernel_trials import (
+    Figure,
+    measure_launch,
+    measure_product,
+    measure_stream,
+    one_line,
+)
 from fuel_gpu.calibration.neighbours import Neighbours
 from fuel_gpu.calibration.records import Doing, Note, RateMeasured, Record
-from fuel_gpu.calibration.sampling import Summary, relative_half_width, summarize
-from fuel_gpu.calibration.sizes import size_text
 from fuel_gpu.calibration.table import Rate
 from fuel_gpu.device import HOST
 from fuel_gpu.probes.report import DeviceInfo
@@ -24,16 +27,6 @@ _LAUNCH_WEIGHT, _COPIES_WEIGHT, _PRODUCT_WEIGHT, _STREAM_WEIGHT = 0.3, 3.0, 1.5,
 
 _PEER_SHARE: Final = 4
 """A pair of devices gets this part of one device's time."""
-
-_FIRST_PRODUCT_N: Final = 512
-_PRODUCT_STEP: Final = 256
-_LARGEST_PRODUCT_N: Final = 16_384
-_TRIAL_RUNS: Final = 3
-_TRIAL_S: Final = 0.03
-_FINALISTS: Final = 2
-_STREAM_BYTES: Final = 256 * MIB
-_BUFFER_SHARE: Final = 16
-"""One of a workload's buffers takes at most this part of the memory bound."""
 
 
 def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iterator[Record]:
@@ -54,7 +47,7 @@ def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iter
     try:
         launch = measure_launch(device, effort, budget.deadline(_LAUNCH_WEIGHT))
     except Exception as error:
-        yield Note(text=f"launch overhead: {_words(error)}; without it no rates are kept")
+        yield Note(text=f"launch overhead: {one_line(error)}; without it no rates are kept")
     for memory in kinds:
         try:
             yield from measure_copies(
@@ -67,7 +60,7 @@ def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iter
                 _COPIES_WEIGHT,
             )
         except Exception as error:
-            yield Note(text=f"copies, {memory}: {_words(error)}")
+            yield Note(text=f"copies, {memory}: {one_line(error)}")
     if launch is not None:
         for dtype in info.dtypes:
             yield from _measure_dtype(info, device, dtype, launch, effort, budget)
@@ -108,25 +101,8 @@ def measure_sizes(
             effort,
             budget,
             _COPIES_WEIGHT,
+            refine=False,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One measured quantity: its samples, what they say, and the kernel that gave them."""
-
-    samples: tuple[float, ...]
-    summary: Summary
-    kernel: str
-
-
-def measure_launch(device: OpenDevice, effort: Effort, deadline: float) -> Figure:
-    """Nanoseconds that starting an empty kernel takes."""
-    work = device.launch()
-    for _ in range(_TRIAL_RUNS):
-        work.run()
-    samples = collect(work.run, effort, deadline)
-    return Figure(tuple(samples), summarize(samples, width=effort.width), "")
 
 
 def _measure_dtype(
@@ -165,145 +141,8 @@ def _attempt(
     try:
         return measure()
     except Exception as error:
-        notes.append(f"{what}: {_words(error)}")
+        notes.append(f"{what}: {one_line(error)}")
         return None
-
-
-def measure_product(
-    info: DeviceInfo,
-    device: OpenDevice,
-    dtype: str,
-    effort: Effort,
-    deadline: float,
-    notes: list[str],
-) -> Figure | None:
-    """FLOP a nanosecond of the best kernel, on matrices that keep it busy for a while.
-
-    All kernels are tried on a small product; the best two meet again on one that takes
-    `effort.product_run_ns`.
-    """
-    trials = Trials(lambda kernel, n: device.product(dtype, kernel, n), dtype, notes)
-    ranked = trials.rank(device.product_kernels(dtype), _FIRST_PRODUCT_N, deadline)
-    if not ranked:
-        return None
-    n = _busy_n(info, ranked[0][1], effort)
-    if n > _FIRST_PRODUCT_N:
-        names = [kernel for kernel, _ in ranked[:_FINALISTS]]
-        ranked = trials.rank(names, n, deadline) or ranked
-    return _rate_figure(trials, ranked[0][0], f"n {trials.size}", effort, deadline)
-
-
-def measure_stream(
-    info: DeviceInfo,
-    device: OpenDevice,
-    dtype: str,
-    effort: Effort,
-    deadline: float,
-    notes: list[str],
-) -> Figure | None:
-    """Bytes read and written a nanosecond by the best kernel that copies a large array."""
-    trials = Trials(lambda kernel, size: device.stream(dtype, kernel, size), dtype, notes)
-    ranked = trials.rank(device.stream_kernels(dtype), stream_bytes(info), deadline)
-    if not ranked:
-        return None
-    return _rate_figure(trials, ranked[0][0], size_text(trials.size), effort, deadline)
-
-
-def stream_bytes(info: DeviceInfo) -> int:
-    """Size of the array to stream: four times the last-level caches, 256 MiB at least.
-
-    Bounded by a share of the memory; a whole number of MiB.
-
-    Notes
-    -----
-    Four times the caches: J. D. McCalpin, the STREAM benchmark's rule for array sizes.
-    """
-    caches = info.details.get("caches") or [{}]
-    cached = int(caches[-1].get("size_bytes", 0)) * int(caches[-1].get("instances", 1))
-    available = psutil.virtual_memory().available
-    bound = min(info.memory_bytes, available, info.largest_allocation_bytes or available * 16)
-    wanted = min(max(_STREAM_BYTES, 4 * cached), bound // _BUFFER_SHARE)
-    return max(wanted // MIB, 1) * MIB
-
-
-def _busy_n(info: DeviceInfo, flops_per_ns: float, effort: Effort) -> int:
-    wanted = (effort.product_run_ns * flops_per_ns / 2) ** (1 / 3)
-    fitting = (info.memory_bytes / _BUFFER_SHARE / 8) ** 0.5
-    n = min(wanted, fitting, _LARGEST_PRODUCT_N)
-    return max(int(n) // _PRODUCT_STEP * _PRODUCT_STEP, _FIRST_PRODUCT_N)
-
-
-@dataclass(slots=True)
-class Trials:
-    """Kernels tried at a size; those that work are kept, with their workloads, to be measured."""
-
-    make: Callable[[str, int], Workload]
-    dtype: str
-    notes: list[str]
-    size: int = 0
-    workloads: dict[str, Workload] = field(default_factory=dict)
-
-    def rank(self, kernels: Sequence[str], size: int, deadline: float) -> list[tuple[str, float]]:
-        """Give the kernels that are right, fastest first, with their rates.
-
-        Kernels left when the time is up are not tried, unless none has worked yet.
-        """
-        found: dict[str, float] = {}
-        workloads: dict[str, Workload] = {}
-        for kernel in kernels:
-            if found and time.monotonic() > deadline:
-                break
-            try:
-                work = self.make(kernel, size)
-                work.run()  # compiles
-                if not work.correct():
-                    self.notes.append(f"{self.dtype}, {kernel}: wrong result, left out")
-                    continue
-                found[kernel] = work.amount / _best_ns(work.run)
-                workloads[kernel] = work
-            except Exception as error:
-                self.notes.append(f"{self.dtype}, {kernel}: {_words(error)}")
-        if found:
-            self.size, self.workloads = size, workloads
-        return sorted(found.items(), key=lambda item: item[1], reverse=True)
-
-
-def _best_ns(run: Callable[[], int]) -> int:
-    """The least time of a few runs, more of them if they are short."""
-    end = time.monotonic() + _TRIAL_S
-    best, runs = run(), 1
-    while runs < _TRIAL_RUNS or time.monotonic() < end:
-        best, runs = min(best, run()), runs + 1
-    return best
-
-
-def _rate_figure(
-    trials: Trials, kernel: str, size: str, effort: Effort, deadline: float
-) -> Figure | None:
-    work = trials.workloads[kernel]
-    samples = [work.amount / ns for ns in collect(work.run, effort, deadline)]
-    if not work.correct():
-        trials.notes.append(f"{trials.dtype}, {kernel}: wrong result after many runs, left out")
-        return None
-    return Figure(tuple(samples), summarize(samples, width=effort.width), f"{kernel}, {size}")
-
-
-def collect(run: Callable[[], int], effort: Effort, deadline: float) -> list[int]:
-    """Take samples until the median is settled, there are enough, or the time is up.
-
-    They go on for `effort.dwell_s` at least: a few runs that agree may all have met one neighbour.
-    """
-    begun = time.monotonic()
-    samples: list[int] = []
-    while len(samples) < effort.most:
-        samples += [run() for _ in range(_TRIAL_RUNS)]
-        now = time.monotonic()
-        if len(samples) >= effort.fewest and (
-            now > deadline
-            or (now > begun + effort.dwell_s and relative_half_width(samples) <= effort.width)
-        ):
-            break
-    return samples
 
 
 def _rate(
@@ -330,9 +169,3 @@ def _rate(
         flags=tuple(flags),
         measured=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-
-
-def _words(error: Exception) -> str:
-    """An error in one short line."""
-    text = " ".join(str(error).split())[:300]
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -32,6 +32,13 @@ def calibrate(
     without_device: Annotated[
         list[str] | None, typer.Option("--without-device", help="Do not measure this device.")
     ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Measure sizes that the table was not fitted to, and compare; changes no table.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> None:
     """Measure how fast this machine's devices compute, and how fast bytes get there and back.
@@ -49,6 +56,9 @@ def calibrate(
 
     if quick and full:
         raise UsageError("--quick and --full exclude each other: give one of them")
+    if verify:
+        _verify(table, full)
+        return
     path = table or default_table_path()
     report = probe()
     interrupted = False
@@ -79,6 +89,19 @@ def calibrate(
     print(f"{'incomplete ' if interrupted else ''}table written: {written}", file=sys.stderr)
     if interrupted:
         raise typer.Exit(1)
+
+
+def _verify(path: Path | None, full: bool) -> None:
+    from fuel_gpu.calibration.table_file import load_table
+    from fuel_gpu.calibration.verify import verify
+    from fuel_gpu.cli.calibration_view import print_verification
+    from fuel_gpu.cli.progress import shown_progress
+    from fuel_gpu.probes.machine import probe
+
+    table = load_table(path)
+    with shown_progress() as show:
+        verification = verify(table, probe(), full=full, progress=show)
+    print_verification(verification)
 
 
 def _save(unfinished: "Table", path: Path) -> None:

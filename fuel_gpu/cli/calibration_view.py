@@ -6,6 +6,7 @@ from fuel_gpu.cli.console import console, format_bytes, format_ns
 
 if TYPE_CHECKING:
     from fuel_gpu.calibration.table import Rate, Table, Transfer
+    from fuel_gpu.calibration.verify import Verification
 
 _SHOWN_SIZES_BYTES = (64 * 2**10, 2**20)
 
@@ -18,6 +19,38 @@ def print_summary(table: "Table") -> None:
     if table.rates:
         screen.print(_rates(table))
     for note in table.notes:
+        screen.print(f"note: {note}")
+
+
+def print_verification(verification: "Verification") -> None:
+    """Print predicted against measured times, and each direction's errors in one line."""
+    from statistics import median
+
+    from rich import box
+    from rich.table import Table as Grid
+
+    screen = console()
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in ("from", "to", "memory"):
+        grid.add_column(head)
+    for head in ("size", "predicted", "measured", "95 % interval", "error"):
+        grid.add_column(head, justify="right")
+    errors: dict[tuple[str, str, str], list[float]] = {}
+    for one in verification.held_out:
+        errors.setdefault((one.src, one.dst, one.memory), []).append(abs(one.error))
+        low, high = one.measured.interval or (one.measured.ns, one.measured.ns)
+        grid.add_row(
+            *(one.src, one.dst, one.memory, format_bytes(one.measured.bytes)),
+            *(format_ns(one.predicted_ns), format_ns(one.measured.ns)),
+            *(f"{format_ns(low)} .. {format_ns(high)}", f"{one.error:+.1%}"),
+        )
+    screen.print(grid)
+    for (src, dst, memory), found in errors.items():
+        screen.print(
+            f"{src} to {dst}, {memory}: median error {median(found):.1%}, "
+            f"worst {max(found):.1%} over {len(found)} sizes left out of the fit"
+        )
+    for note in verification.notes:
         screen.print(f"note: {note}")
 
 

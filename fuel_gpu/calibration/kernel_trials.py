@@ -1,0 +1,185 @@
+"""Rates of a device: its kernels compete, wrong ones drop out, the best is measured."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import psutil
+
+from fuel_gpu.calibration.backends import OpenDevice, Workload
+from fuel_gpu.calibration.effort import MIB, Effort
+from fuel_gpu.calibration.sampling import Summary, relative_half_width, summarize
+from fuel_gpu.calibration.sizes import size_text
+from fuel_gpu.probes.report import DeviceInfo
+
+_FIRST_PRODUCT_N: Final = 512
+_PRODUCT_STEP: Final = 256
+_LARGEST_PRODUCT_N: Final = 16_384
+_TRIAL_RUNS: Final = 3
+_TRIAL_S: Final = 0.03
+_FINALISTS: Final = 2
+_STREAM_BYTES: Final = 256 * MIB
+_BUFFER_SHARE: Final = 16
+"""One of a workload's buffers takes at most this part of the device's memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured quantity: its samples, what they say, and the kernel that gave them."""
+
+    samples: tuple[float, ...]
+    summary: Summary
+    kernel: str
+
+
+def measure_launch(device: OpenDevice, effort: Effort, deadline: float) -> Figure:
+    """Nanoseconds that starting an empty kernel takes."""
+    work = device.launch()
+    for _ in range(_TRIAL_RUNS):
+        work.run()
+    samples = collect(work.run, effort, deadline)
+    return Figure(tuple(samples), summarize(samples, width=effort.width), "")
+
+
+def measure_product(
+    info: DeviceInfo,
+    device: OpenDevice,
+    dtype: str,
+    effort: Effort,
+    deadline: float,
+    notes: list[str],
+) -> Figure | None:
+    """FLOP a nanosecond of the best kernel, on matrices that keep it busy for a while.
+
+    All kernels are tried on a small product; the best two meet again on one that takes
+    `effort.product_run_ns`.
+    """
+    trials = Trials(lambda kernel, n: device.product(dtype, kernel, n), dtype, notes)
+    ranked = trials.rank(device.product_kernels(dtype), _FIRST_PRODUCT_N, deadline)
+    if not ranked:
+        return None
+    n = _busy_n(info, ranked[0][1], effort)
+    if n > _FIRST_PRODUCT_N:
+        names = [kernel for kernel, _ in ranked[:_FINALISTS]]
+        ranked = trials.rank(names, n, deadline) or ranked
+    return _rate_figure(trials, ranked[0][0], f"n {trials.size}", effort, deadline)
+
+
+def measure_stream(
+    info: DeviceInfo,
+    device: OpenDevice,
+    dtype: str,
+    effort: Effort,
+    deadline: float,
+    notes: list[str],
+) -> Figure | None:
+    """Bytes read and written a nanosecond by the best kernel that copies a large array."""
+    trials = Trials(lambda kernel, size: device.stream(dtype, kernel, size), dtype, notes)
+    ranked = trials.rank(device.stream_kernels(dtype), stream_bytes(info), deadline)
+    if not ranked:
+        return None
+    return _rate_figure(trials, ranked[0][0], size_text(trials.size), effort, deadline)
+
+
+def stream_bytes(info: DeviceInfo) -> int:
+    """Size of the array to stream: four times the last-level caches, 256 MiB at least.
+
+    Bounded by a share of the memory; a whole number of MiB.
+
+    Notes
+    -----
+    Four times the caches: J. D. McCalpin, the STREAM benchmark's rule for array sizes.
+    """
+    caches = info.details.get("caches") or [{}]
+    cached = int(caches[-1].get("size_bytes", 0)) * int(caches[-1].get("instances", 1))
+    available = psutil.virtual_memory().available
+    bound = min(info.memory_bytes, available, info.largest_allocation_bytes or available * 16)
+    wanted = min(max(_STREAM_BYTES, 4 * cached), bound // _BUFFER_SHARE)
+    return max(wanted // MIB, 1) * MIB
+
+
+def _busy_n(info: DeviceInfo, flops_per_ns: float, effort: Effort) -> int:
+    wanted = (effort.product_run_ns * flops_per_ns / 2) ** (1 / 3)
+    fitting = (info.memory_bytes / _BUFFER_SHARE / 8) ** 0.5
+    n = min(wanted, fitting, _LARGEST_PRODUCT_N)
+    return max(int(n) // _PRODUCT_STEP * _PRODUCT_STEP, _FIRST_PRODUCT_N)
+
+
+@dataclass(slots=True)
+class Trials:
+    """Kernels tried at a size; those that work are kept, with their workloads, to be measured."""
+
+    make: Callable[[str, int], Workload]
+    dtype: str
+    notes: list[str]
+    size: int = 0
+    workloads: dict[str, Workload] = field(default_factory=dict)
+
+    def rank(self, kernels: Sequence[str], size: int, deadline: float) -> list[tuple[str, float]]:
+        """Give the kernels that are right, fastest first, with their rates.
+
+        Kernels left when the time is up are not tried, unless none has worked yet.
+        """
+        found: dict[str, float] = {}
+        workloads: dict[str, Workload] = {}
+        for kernel in kernels:
+            if found and time.monotonic() > deadline:
+                break
+            try:
+                work = self.make(kernel, size)
+                work.run()  # compiles
+                if not work.correct():
+                    self.notes.append(f"{self.dtype}, {kernel}: wrong result, left out")
+                    continue
+                found[kernel] = work.amount / _best_ns(work.run)
+                workloads[kernel] = work
+            except Exception as error:
+                self.notes.append(f"{self.dtype}, {kernel}: {one_line(error)}")
+        if found:
+            self.size, self.workloads = size, workloads
+        return sorted(found.items(), key=lambda item: item[1], reverse=True)
+
+
+def _best_ns(run: Callable[[], int]) -> int:
+    """The least time of a few runs, more of them if they are short."""
+    end = time.monotonic() + _TRIAL_S
+    best, runs = run(), 1
+    while runs < _TRIAL_RUNS or time.monotonic() < end:
+        best, runs = min(best, run()), runs + 1
+    return best
+
+
+def _rate_figure(
+    trials: Trials, kernel: str, size: str, effort: Effort, deadline: float
+) -> Figure | None:
+    work = trials.workloads[kernel]
+    samples = [work.amount / ns for ns in collect(work.run, effort, deadline)]
+    if not work.correct():
+        trials.notes.append(f"{trials.dtype}, {kernel}: wrong result after many runs, left out")
+        return None
+    return Figure(tuple(samples), summarize(samples, width=effort.width), f"{kernel}, {size}")
+
+
+def collect(run: Callable[[], int], effort: Effort, deadline: float) -> list[int]:
+    """Take samples until the median is settled, there are enough, or the time is up.
+
+    They go on for `effort.dwell_s` at least: a few runs that agree may all have met one neighbour.
+    """
+    begun = time.monotonic()
+    samples: list[int] = []
+    while len(samples) < effort.most:
+        samples += [run() for _ in range(_TRIAL_RUNS)]
+        now = time.monotonic()
+        if len(samples) >= effort.fewest and (
+            now > deadline
+            or (now > begun + effort.dwell_s and relative_half_width(samples) <= effort.width)
+        ):
+            break
+    return samples
+
+
+def one_line(error: Exception) -> str:
+    """An error in one short line."""
+    text = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

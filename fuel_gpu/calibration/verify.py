@@ -1,0 +1,117 @@
+"""Holds a table's curves to copies of sizes that they were not fitted to, measured afresh."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fuel_gpu.calibration.curves import CurveTimes, size_amid
+from fuel_gpu.calibration.effort import FULL, QUICK
+from fuel_gpu.calibration.isolation import measure_in_child
+from fuel_gpu.calibration.progress import Event, Measuring
+from fuel_gpu.calibration.records import CopyMeasured, Doing, Note, Request
+from fuel_gpu.calibration.staleness import same_device
+from fuel_gpu.calibration.table import Point, Table
+from fuel_gpu.device import HOST
+from fuel_gpu.probes.report import DeviceInfo, ProbeReport
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """One size's copy, predicted and measured.
+
+    Parameters
+    ----------
+    predicted_ns
+        By the table's curve.
+    measured
+        Afresh, with its samples and interval.
+    """
+
+    src: str
+    dst: str
+    memory: str
+    predicted_ns: int
+    measured: Point
+
+    @property
+    def error(self) -> float:
+        """The prediction's relative error, negative where it is too low."""
+        return (self.predicted_ns - self.measured.ns) / self.measured.ns
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """All held-out sizes, and what could not be verified."""
+
+    held_out: tuple[HeldOut, ...]
+    notes: tuple[str, ...]
+
+
+def verify(
+    table: Table,
+    report: ProbeReport,
+    *,
+    full: bool = False,
+    progress: Callable[[Event], None] | None = None,
+) -> Verification:
+    """Measure copies amid each two neighbouring sizes of a table, and compare them with its curves.
+
+    Parameters
+    ----------
+    table
+        This machine's table.
+    report
+        The devices that are here; those that changed since are not verified.
+    full
+        Measure as long as the full calibration does.
+    progress
+        Called with each `Event`.
+    """
+    tell = progress or (lambda event: None)
+    here = {d.id: d for d in report.devices}
+    held_out: list[HeldOut] = []
+    notes: list[str] = []
+    for info in table.devices:
+        sizes = _held_out_sizes(table, info)
+        if not sizes:
+            continue
+        if info.id not in here or not same_device(info, here[info.id]):
+            notes.append(f"{info.id}: not verified: it is no longer as the table has it")
+            continue
+        request = Request(device=here[info.id], full=full, sizes_bytes=tuple(sizes))
+        found: dict[tuple[str, str, str, int], CopyMeasured] = {}
+        for record in measure_in_child(request, limit_s=(FULL if full else QUICK).limit_s):
+            match record:
+                case Doing():
+                    tell(Measuring(info.id, record.what, record.spent))
+                case CopyMeasured():
+                    key = (record.src, record.dst, record.memory, record.point.bytes)
+                    found[key] = record
+                case Note():
+                    notes.append(f"{info.id}: {record.text}")
+        held_out += _compare(table, list(found.values()))
+    return Verification(tuple(held_out), tuple(notes))
+
+
+def _held_out_sizes(table: Table, info: DeviceInfo) -> list[int]:
+    sizes: set[int] = set()
+    for transfer in table.transfers:
+        if {transfer.src, transfer.dst} == {info.id, str(HOST)}:
+            sizes |= {p.bytes for p in transfer.points}
+    amid = {size_amid(low, high) for low, high in pairwise(sorted(sizes))}
+    return sorted(amid - sizes)
+
+
+def _compare(table: Table, found: Sequence[CopyMeasured]) -> list[HeldOut]:
+    curves = {(t.src, t.dst, t.memory): CurveTimes(t.curve) for t in table.transfers}
+    return [
+        HeldOut(
+            src=record.src,
+            dst=record.dst,
+            memory=record.memory,
+            predicted_ns=curve.at(record.point.bytes),
+            measured=record.point,
+        )
+        for record in sorted(found, key=lambda r: (r.src, r.dst, r.memory, r.point.bytes))
+        if (curve := curves.get((record.src, record.dst, record.memory))) is not None
+    ]
