@@ -9,7 +9,7 @@ from fuel_gpu.arrays.engine import Engine
 from fuel_gpu.arrays.ordering import dense_ranks, lexicographic_order, ordered_codes, span
 from fuel_gpu.arrays.pivot_filter import survivors
 
-_PAIRWISE_UP_TO: Final = 192  # measured: below it, comparing all pairs is the fastest
+PAIRWISE_UP_TO: Final = 192  # measured: below it, comparing all pairs is the fastest
 
 
 def undominated(columns: Sequence[Any], groups: Any | None, engine: Engine) -> Any:
@@ -44,7 +44,7 @@ def undominated(columns: Sequence[Any], groups: Any | None, engine: Engine) -> A
 
 def _exact(columns: Sequence[Any], groups: Any | None, engine: Engine) -> Any:
     xp = engine.xp
-    if columns[0].size <= _PAIRWISE_UP_TO:
+    if columns[0].size <= PAIRWISE_UP_TO:
         return ~_dominated_pairwise(columns, groups)
     codes = [ordered_codes(column, xp) for column in columns]
     codes = [code for code in codes if span(code)]

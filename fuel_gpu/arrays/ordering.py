@@ -29,6 +29,7 @@ def ordered_codes(column: Any, xp: Any) -> Any:
     """
     kind = column.dtype.kind
     if kind == "f":
+        column = column.astype(xp.float64)
         as_integers = _exact_integers(column, xp)
         codes = _float_bits(column, xp) if as_integers is None else as_integers
     elif kind in "bu":
@@ -53,7 +54,7 @@ def _unsigned(integers: Any, xp: Any) -> Any:
 
 
 def _float_bits(column: Any, xp: Any) -> Any:
-    bits = (column.astype(xp.float64) + 0.0).view(xp.uint64)
+    bits = (column + 0.0).view(xp.uint64)
     sign = xp.uint64(1 << 63)
     # Negative numbers order downwards by their bits, positive ones upwards and above them.
     return xp.where(bits >= sign, ~bits, bits | sign)

@@ -15,8 +15,8 @@ from typing import Any, Final
 from fuel_gpu.arrays.engine import Engine
 from fuel_gpu.arrays.ordering import lexicographic_order, ordered_codes
 
-_WORK_BOUND: Final = 24
-_ROUND_WORK: Final = 2000
+POINT_WORK: Final = 24  # rounds over all points, on average, before the heap takes over
+ROUND_WORK: Final = 2000  # what a round costs beside its points, in points
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +106,9 @@ def removal_distances(lists: AxisLists, pinned: Any, engine: Engine) -> Any:
     removed_at = xp.full(stays.size, xp.inf)
     active = xp.flatnonzero(~stays)
     distance[active] = _distances(lists, active)
-    work_left = _WORK_BOUND * active.size + 200 * _ROUND_WORK
+    work_left = POINT_WORK * active.size + 200 * ROUND_WORK
     while active.size:
-        work_left -= active.size + _ROUND_WORK
+        work_left -= active.size + ROUND_WORK
         if work_left < 0:
             points, distances = remove_one_at_a_time(lists, active, lambda _: True)
             removed_at[xp.asarray(points)] = xp.asarray(distances)
@@ -187,7 +187,7 @@ def remove_one_at_a_time(
             continue
         points.append(point)
         distances.append(crowding)
-        touched = set()
+        touched: set[int] = set()
         for axis in axes:
             before, after = previous[axis][point], following[axis][point]
             following[axis][before] = after

@@ -11,7 +11,7 @@ from typing import Any, Final
 from fuel_gpu.arrays.engine import Engine
 
 _SAMPLE: Final = 512
-_FEWEST: Final = 192  # measured: below, a round costs more than it saves
+FEWEST: Final = 192  # measured: below, a round costs more than it saves
 _ROUNDS: Final = 3
 _WORTHWHILE: Final = 0.2  # share of a sample that a round must drop
 
@@ -36,7 +36,7 @@ def survivors(columns: Sequence[Any], groups: Any | None, engine: Engine) -> Any
     """
     left: Any | None = None
     for _ in range(_ROUNDS):
-        if columns[0].size <= _FEWEST:
+        if columns[0].size <= FEWEST:
             break
         kept = _round(columns, groups, engine)
         if kept is None:

@@ -165,20 +165,15 @@ def _columns(table: CandidateTable, order: Any | None, xp: Any) -> CostColumns:
         pair = dense_ranks(pair, xp)
     pairs = span(pair) + 1
     return CostColumns(
-        *(
-            _in_order(column, order)
-            for column in (
-                table.time_ns,
-                table.host_bytes,
-                table.device_bytes,
-                table.precision,
-                table.accuracy,
-            )
-        ),
-        device.astype(_code_dtype(devices, xp)),
-        pair.astype(_code_dtype(pairs, xp)),
-        devices,
-        pairs,
+        time_ns=_in_order(table.time_ns, order),
+        host_bytes=_in_order(table.host_bytes, order),
+        device_bytes=_in_order(table.device_bytes, order),
+        precision=_in_order(table.precision, order),
+        accuracy=_in_order(table.accuracy, order),
+        device=device.astype(_code_dtype(devices, xp)),
+        pair=pair.astype(_code_dtype(pairs, xp)),
+        no_device=devices,
+        no_pair=pairs,
     )
 
 

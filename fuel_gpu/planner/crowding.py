@@ -1,6 +1,7 @@
 """The crowding cap: thin a frontier to a bound while keeping its spread."""
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any, Final
 
 from fuel_gpu.arrays.engine import NUMPY, Engine
@@ -8,7 +9,7 @@ from fuel_gpu.arrays.ordering import dense_ranks, lexicographic_order, ordered_c
 from fuel_gpu.arrays.peel import link_axes, removal_distances, remove_one_at_a_time
 from fuel_gpu.errors import UsageError
 
-_MOST_PEELS: Final = 8
+MOST_PEELS: Final = 8
 """Peels before points go one at a time: each further one protects one label's last point."""
 
 
@@ -92,7 +93,7 @@ def cap_groups(
     excess = _sizes(groups, xp) - keep
     points = xp.flatnonzero(excess > 0)
     shielded = protected.copy()
-    for _ in range(_MOST_PEELS):
+    for _ in range(MOST_PEELS):
         if not points.size:
             break
         gone, last_of_label = _peel(
@@ -228,7 +229,7 @@ def _checked(
     count, axes = points.shape
     columns = [points[:, axis].astype(xp.float64) for axis in range(axes)]
     for axis, column in enumerate(columns):
-        if count and not bool(xp.isfinite(column.max() - column.min())):
+        if count and not isfinite(float(column.max()) - float(column.min())):
             raise UsageError(f"axis {axis} of points has values or a range that is not finite")
     codes = []
     for name, column in (("groups", groups), ("labels", labels), ("protected", protected)):
