@@ -73,6 +73,10 @@ def probe(
         if name in wanted
     )
     devices = with_card_memory(device for report in reports for device in report.devices)
+    lines = [*(line for report in reports for line in report.unavailable), *rejected]
+    if backends is not None:
+        told = {device.backend for device in devices} | {line.backend for line in lines}
+        lines += [_not_here(name) for name in wanted if name not in told]
     return ProbeReport(
         devices=tuple(
             device
@@ -81,7 +85,7 @@ def probe(
             for device in devices
             if device.backend == name
         ),
-        unavailable=(*(line for report in reports for line in report.unavailable), *rejected),
+        unavailable=tuple(lines),
     )
 
 
@@ -104,6 +108,16 @@ def read_ending(backend: str, ending: Ending) -> ProbeReport:
             return _broken(backend, f"its probe returned nonsense: {due} has negative memory")
         counts[device.backend] += 1
     return report
+
+
+def _not_here(backend: str) -> Unavailable:
+    return Unavailable(
+        backend=backend,
+        reason="no device of this backend is found",
+        remedy="metal is macOS' and d3d12 is Windows'; a card that Vulkan drives is listed there"
+        if backend in registry.ALSO_FOUND_BY
+        else "",
+    )
 
 
 def _broken(backend: str, reason: str) -> ProbeReport:

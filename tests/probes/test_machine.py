@@ -33,6 +33,26 @@ def test_the_processor_is_always_a_device() -> None:
     assert report.unavailable == ()
 
 
+def test_a_backend_that_was_asked_for_and_has_nothing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_plugins(
+        tmp_path,
+        {
+            "npu": """
+                from fuel_gpu.probes.report import ProbeReport
+                def enumerate_devices():
+                    return ProbeReport(devices=())
+                """
+        },
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert probe(["npu"]) == ProbeReport(
+        devices=(),
+        unavailable=(Unavailable(backend="npu", reason="no device of this backend is found"),),
+    )
+
+
 def test_an_unknown_backend_is_named() -> None:
     with pytest.raises(UsageError, match="'npu' is not a backend; known are cpu, cuda, opencl"):
         probe(["cpu", "npu"])
