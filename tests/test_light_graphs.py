@@ -79,17 +79,14 @@ def test_a_tenth_of_the_link_moves_work_back_to_the_cpu(desktop: Table) -> None:
     before, after = {}, {}
     for model in MODELS:
         graph = fg.load_onnx(model)
-        before[model.stem] = _nodes_on(plan_record(fg.plan(graph, desktop)), "cpu:0")
-        slow = plan_record(fg.plan(graph, _slower(desktop, 10)))
-        after[model.stem] = _nodes_on(slow, "cpu:0")
-    assert sum(after.values()) > sum(before.values())
+        before[model.stem] = _flops_on_cpu(plan_record(fg.plan(graph, desktop)))
+        after[model.stem] = _flops_on_cpu(plan_record(fg.plan(graph, _slower(desktop, 10))))
     for name in ("light_bvlc_alexnet", "light_shufflenet", "light_squeezenet"):
         assert after[name] > before[name]
-    assert after["light_shufflenet"] == 170  # all of it
 
 
-def _nodes_on(record: PlanRecord, device: str) -> int:
-    return sum(node.device == device for node in record.nodes)
+def _flops_on_cpu(record: PlanRecord) -> int:
+    return sum(node.flops for node in record.nodes if node.device == "cpu:0")
 
 
 def _slower(table: Table, factor: int) -> Table:

@@ -62,6 +62,10 @@ def plan(
     why: Annotated[
         list[str] | None, typer.Option("--why", help="Explain this node's placement.")
     ] = None,
+    branches: Annotated[
+        bool,
+        typer.Option("--branches", help="Show the recorded decisions with each arm's price."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the plan as JSON to this file.")
@@ -69,12 +73,13 @@ def plan(
 ) -> None:
     """Place a model's operations on this machine's devices, from a calibration table."""
     from fuel_gpu.calibration.table_file import load_table
-    from fuel_gpu.cli.plan_view import print_explanation, print_plan
+    from fuel_gpu.cli.plan_view import print_decisions, print_explanation, print_plan
     from fuel_gpu.files import write_output
     from fuel_gpu.graph.onnx_reader import load_onnx
     from fuel_gpu.planner.explain import explain, find_node
     from fuel_gpu.planner.plan import plan as place
     from fuel_gpu.planner.plan_record import encode_plan
+    from fuel_gpu.planner.recorded import recorded_decisions
 
     graph = load_onnx(model, batch=batch, dims=_dimensions(dim or []))
     loaded = load_table(table)
@@ -94,7 +99,8 @@ def plan(
         keep=keep,
     )
     explanations = [explain(placed, name) for name in why or []]
-    encoded = encode_plan(placed)
+    decisions = recorded_decisions(placed) if branches else None
+    encoded = encode_plan(placed, decisions)
     if out is not None:
         write_output(out, encoded)
     if as_json:
@@ -104,6 +110,8 @@ def plan(
             print_explanation(placed, explanation)
     else:
         print_plan(placed, model.name)
+        if decisions is not None:
+            print_decisions(placed, decisions)
 
 
 def _dimensions(pairs: list[str]) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """How a plan is shown: runs of nodes by device, copies, baselines, memory, and explanations."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Console
@@ -13,6 +13,7 @@ from fuel_gpu.cli.console import console, format_bytes, format_flops, format_ns
 from fuel_gpu.planner.explain import Explanation
 from fuel_gpu.planner.plan import Plan
 from fuel_gpu.planner.pools import device_limits
+from fuel_gpu.planner.recorded import RecordedDecision
 
 _MOST_ROWS = 20
 
@@ -73,6 +74,7 @@ def _used(plan: Plan) -> str:
 def _origin(plan: Plan) -> str:
     return {
         "placement-dp": "by the placement DP",
+        "refined": "by the placement DP, refined by single moves",
         "fitted": "moved until it fits the memory",
         "greedy": "the greedy placement, no slower than the DP's",
     }.get(plan.chosen, f"everything on {plan.chosen}, no slower than the DP's placement")
@@ -153,6 +155,26 @@ def _print_memory(out: Console, plan: Plan) -> None:
         if peak
     ]
     out.print(f"Peak memory: {', '.join(peaks) or 'none'}")
+
+
+def print_decisions(plan: Plan, decisions: Sequence[RecordedDecision]) -> None:
+    """Print the recorded decisions, the closest first."""
+    out = console()
+    out.print()
+    if not decisions:
+        out.print("Recorded decisions: none; no node has a choice between two devices")
+        return
+
+    def margin(decision: RecordedDecision) -> int:
+        return decision.arms[1].time_ns - decision.arms[0].time_ns
+
+    table = _table("Node", "Arm 0", "Takes>", "Arm 1", "Takes>", "Difference>")
+    for decision in sorted(decisions, key=margin)[:_MOST_ROWS]:
+        cells = [plan.graph.node(decision.node).name]
+        for arm in decision.arms[:2]:
+            cells += [str(arm.device), format_ns(arm.time_ns)]
+        table.add_row(*cells, _signed(margin(decision)))
+    _print_table(out, "Recorded decisions, the closest first", table, len(decisions))
 
 
 def print_explanation(plan: Plan, explanation: Explanation) -> None:

@@ -1,7 +1,7 @@
 """An execution plan: for every decision point the retained candidates and the committed device."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,22 @@ class RetainedPoint:
     rows: NDArray[np.intp]
     committed: int
     inbound_ns: NDArray[np.uint64]
+
+    def committed_to(self, device: Device) -> "RetainedPoint":
+        """Give the point with the candidates on `device` first, each part in its rank order.
+
+        Raises
+        ------
+        PlanError
+            If no candidate on that device was retained.
+        """
+        code = self.points.devices.index(device)
+        here = self.points.device_codes[self.rows] == code
+        if not here.any():
+            node_id = self.points.nodes[int(self.points.point[self.rows[0]])]
+            raise PlanError(f"node {node_id} retained no candidate on {device}")
+        rows = np.concatenate([self.rows[here], self.rows[~here]])
+        return replace(self, rows=rows, committed=int(here.sum()))
 
     def alternatives(self, count: int) -> AlternativeSet:
         """Build a set of the first `count` candidates."""
@@ -86,6 +102,25 @@ class ExecutionPlan:
         """
         point = self.retained.get(node_id)
         return None if point is None else point.alternatives(len(point.rows))
+
+    def committed_to(self, graph: Graph, placements: Mapping[NodeId, Device]) -> "ExecutionPlan":
+        """Give the plan with these devices committed instead, its retained candidates re-ordered.
+
+        Raises
+        ------
+        PlanError
+            If a node retained no candidate on the device it is given.
+        """
+        retained = {
+            node_id: self.retained[node_id].committed_to(device)
+            for node_id, device in placements.items()
+        }
+        residency = dict(self.residency)
+        for node_id in self.order:
+            carrier = graph.carrier(node_id)
+            if carrier in placements:
+                residency[node_id] = placements[carrier]
+        return replace(self, placements=dict(placements), residency=residency, retained=retained)
 
     def check(self, graph: Graph) -> None:
         """Refuse a graph that has changed since the plan was made.

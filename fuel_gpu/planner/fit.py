@@ -1,6 +1,6 @@
 """Placements that fit: move work off a device whose memory is exceeded, at little added time."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,12 +11,11 @@ from fuel_gpu.planner.memory import usage_bytes
 from fuel_gpu.planner.placement_dp import ChainInput, PlacementDP
 from fuel_gpu.planner.pricing import Transfer, total_ns
 from fuel_gpu.planner.problem import Problem
+from fuel_gpu.planner.refine import refine
 from fuel_gpu.planner.transfer import TransferEstimator
 
 _PRICE_ROUNDS = 24
 _BISECTIONS = 8
-_LARGEST_SEARCH = 2_000
-"""Steps up to which single moves are tried one by one; each try prices the whole placement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,42 +106,14 @@ def fitting_placement(
             best = (ns, placement)
     if best is None:
         return None
-    if len(problem.nodes) > _LARGEST_SEARCH:
-        return best[1]
-
-    def price(placement: list[int]) -> int | None:
-        ns = total_ns(problem, placement, transfer, cold=cold)
-        return None if ns is None or excesses(problem, placement, pools) else ns
-
-    return improve(problem, best[1], best[0], price, pins)
-
-
-def improve(
-    problem: Problem,
-    placement: list[int],
-    price_ns: int,
-    price: Callable[[list[int]], int | None],
-    pins: Mapping[int, int],
-) -> list[int]:
-    """Move single steps while that lowers the price; `price` gives None for what cannot be."""
-    current = list(placement)
-    improved = True
-    while improved:
-        improved = False
-        for step in range(len(current)):
-            if step in pins:
-                continue
-            here = current[step]
-            for device in _runnable(problem, step):
-                if device == here:
-                    continue
-                current[step] = device
-                ns = price(current)
-                if ns is not None and ns < price_ns:
-                    price_ns, here, improved = ns, device, True
-                else:
-                    current[step] = here
-    return current
+    return refine(
+        problem,
+        best[1],
+        transfer,
+        pins,
+        cold=cold,
+        admits=lambda placement: not excesses(problem, placement, pools),
+    )
 
 
 def _runnable(problem: Problem, step: int) -> Iterator[int]:

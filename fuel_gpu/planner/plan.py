@@ -1,6 +1,5 @@
 """`plan`: a graph's best placement by a table, priced with every edge, beside its baselines."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +12,7 @@ from fuel_gpu.graph.arena import Graph, NodeId
 from fuel_gpu.kernels.binding import BindingTable, default_bindings
 from fuel_gpu.numbers import saturating_add
 from fuel_gpu.planner.alternative_set import KEEP_PER_DEVICE
-from fuel_gpu.planner.baselines import all_on, greedy
+from fuel_gpu.planner.choose import Baseline, Choice, choose
 from fuel_gpu.planner.compile import compile_plan
 from fuel_gpu.planner.execution_plan import ExecutionPlan
 from fuel_gpu.planner.filters import Filter, precision_floor
@@ -21,33 +20,13 @@ from fuel_gpu.planner.fit import (
     Pool,
     all_devices,
     excesses,
-    fitting_placement,
     step_bytes,
 )
 from fuel_gpu.planner.memory import peak_bytes
 from fuel_gpu.planner.options import PlanOptions
 from fuel_gpu.planner.pools import device_limits, memory_pools
-from fuel_gpu.planner.pricing import Copy, copies, total_ns
+from fuel_gpu.planner.pricing import Copy, copies
 from fuel_gpu.planner.problem import Problem, build_problem
-
-
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """A placement that a person would think of, and its price.
-
-    Parameters
-    ----------
-    name
-        A device, for everything on it, or ``greedy``.
-    total_ns
-        Its predicted time; None where it cannot run.
-    reason
-        Why it cannot run.
-    """
-
-    name: str
-    total_ns: int | None
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +44,8 @@ class Plan:
     placement
         The device's position in ``problem.devices`` for each step.
     chosen
-        Where the placement comes from: ``placement-dp``, ``fitted``, or a baseline's name.
+        Where the placement comes from: ``placement-dp``, ``refined``, ``fitted``, or a baseline's
+        name; see `Choice`.
     total_ns
         The predicted time: each node's, and each copy once per destination device.
     copies
@@ -76,6 +56,10 @@ class Plan:
         The memory limits that were kept.
     cold
         Whether the weights' upload is part of the price.
+    rows
+        For each node the best candidate's row on each device of the problem.
+    bindings, options
+        What the graph was compiled with.
     """
 
     graph: Graph
@@ -90,7 +74,8 @@ class Plan:
     pools: tuple[Pool, ...]
     cold: bool
     rows: Mapping[NodeId, Mapping[int, int]] = field(repr=False)
-    """For each node the best candidate's row on each device of the problem."""
+    bindings: BindingTable = field(repr=False)
+    options: PlanOptions = field(repr=False)
 
     def device_of(self, step: int) -> Device:
         """Give the device that a step is placed on."""
@@ -182,103 +167,67 @@ def plan(
         _known(table, device)
     pools = memory_pools(table, limits)
     transfers = TableTransfers(table)
-    pinned = copy.copy(graph)
-    pinned.placements = {**graph.placements, **(pins or {})}
-    planned_on = tuple(dict.fromkeys([*chosen_devices, *pinned.placements.values()]))
+    pinned = graph.copy()
+    pinned.placements.update(pins or {})
+    fixed = pinned.placements
+    planned_on = tuple(dict.fromkeys([*chosen_devices, *fixed.values()]))
     order = graph.topological_order()
     filters: tuple[Filter, ...] = ()
     if precision_digits is not None or bit_stable:
         filters = (precision_floor(min_digits=precision_digits, bit_stable=bit_stable),)
-    execution = compile_plan(
-        pinned,
-        order,
-        bindings or default_bindings(),
-        PlanOptions(
-            devices=chosen_devices,
-            rates={device: device_rates(table, device) for device in planned_on},
-            pinned_device=chosen_devices[0],
-            input_residency={n: entry for n in order if graph.node(n).kind == "input"},
-            estimator=transfers,
-            filters=filters,
-            keep=keep,
-            exit_device=exit,
-            narrower=precision_digits is not None,
-            largest_step_bytes=device_limits(pools),
-        ),
+    options = PlanOptions(
+        devices=chosen_devices,
+        rates={device: device_rates(table, device) for device in planned_on},
+        pinned_device=chosen_devices[0],
+        input_residency={n: place for n in order if (place := _start(graph, n, entry, cold))},
+        estimator=transfers,
+        filters=filters,
+        keep=keep,
+        exit_device=exit,
+        narrower=precision_digits is not None,
+        largest_step_bytes=device_limits(pools),
     )
-    return _priced(graph, table, execution, planned_on, transfers, pools, entry, exit, cold, pinned)
-
-
-def _priced(
-    graph: Graph,
-    table: Table,
-    execution: ExecutionPlan,
-    devices: tuple[Device, ...],
-    transfers: TableTransfers,
-    pools: tuple[Pool, ...],
-    entry: Device,
-    exit: Device,
-    cold: bool,
-    pinned: Graph,
-) -> Plan:
-    """Price the DP's placement and the baselines, and take the best that fits."""
-    transfer = transfers.estimate_transfer_ns
-    nodes = tuple(n for n in execution.order if execution.covers(n))
-    rows = {n: _best_rows(execution, n, devices) for n in nodes}
-    times = {n: _times(execution, n, rows[n], len(devices)) for n in nodes}
-    problem = build_problem(graph, nodes, devices, times, entry=entry, exit=exit)
-    position = {device: k for k, device in enumerate(devices)}
-    pins = {
-        step: position[pinned.placements[n]]
-        for step, n in enumerate(nodes)
-        if n in pinned.placements
-    }
-    dp = [position[execution.placements[n]] for n in nodes]
-    proposals: dict[str, list[int] | None] = {"placement-dp": dp}
-    for k, device in enumerate(devices):
-        proposals[str(device)] = all_on(problem, k, pins)
-    proposals["greedy"] = greedy(problem, transfer, pins)
-
-    best: tuple[int, str, list[int]] | None = None
-    cheapest: tuple[int, list[int]] | None = None
-    baselines: list[Baseline] = []
-    for name, placement in proposals.items():
-        ns = None if placement is None else total_ns(problem, placement, transfer, cold=cold)
-        reason = _lacking_kernel(problem, name, position) if ns is None else ""
-        if placement is not None and ns is not None:
-            if cheapest is None or ns < cheapest[0]:
-                cheapest = (ns, placement)
-            over = excesses(problem, placement, pools)
-            if over:
-                reason = f"needs {over[0].bytes:,} bytes more than {over[0].pool.name} has"
-                ns = None
-            elif best is None or ns < best[0]:
-                best = (ns, name, placement)
-        if name != "placement-dp":
-            baselines.append(Baseline(name, ns, reason))
-    assert cheapest is not None
-    if best is None or cheapest[0] < best[0]:
-        fitted = fitting_placement(problem, cheapest[1], pools, transfer, pins, cold=cold)
-        ns = None if fitted is None else total_ns(problem, fitted, transfer, cold=cold)
-        if fitted is not None and ns is not None and (best is None or ns < best[0]):
-            best = (ns, "fitted", fitted)
-    if best is None:
-        raise PlanError(_nothing_fits(graph, problem, cheapest[1], pools))
-    total, chosen, placement = best
+    kernels = bindings or default_bindings()
+    execution = compile_plan(pinned, order, kernels, options)
+    nodes = tuple(n for n in order if execution.covers(n))
+    rows = {n: _best_rows(execution, n, planned_on) for n in nodes}
+    times = {n: _times(execution, n, rows[n], len(planned_on)) for n in nodes}
+    problem = build_problem(graph, nodes, planned_on, times, entry=entry, exit=exit)
+    choice = choose(
+        problem,
+        [planned_on.index(execution.placements[n]) for n in nodes],
+        {s: planned_on.index(where) for s, n in enumerate(nodes) if (where := fixed.get(n))},
+        transfers.estimate_transfer_ns,
+        pools,
+        cold=cold,
+    )
+    if choice.placement is None:
+        raise PlanError(_nothing_fits(graph, problem, choice, pools))
+    placed = {n: planned_on[d] for n, d in zip(nodes, choice.placement, strict=True)}
     return Plan(
         graph=graph,
         table=table,
-        execution=execution,
+        execution=execution.committed_to(graph, placed),
         problem=problem,
-        placement=tuple(placement),
-        chosen=chosen,
-        total_ns=total,
-        copies=tuple(copies(problem, placement, transfer, cold=cold)),
-        baselines=tuple(baselines),
+        placement=choice.placement,
+        chosen=choice.name,
+        total_ns=choice.total_ns,
+        copies=tuple(copies(problem, choice.placement, transfers.estimate_transfer_ns, cold=cold)),
+        baselines=choice.baselines,
         pools=pools,
         cold=cold,
         rows=rows,
+        bindings=kernels,
+        options=options,
     )
+
+
+def _start(graph: Graph, node_id: NodeId, entry: Device, cold: bool) -> Device | None:
+    """Where a value lies before the run, if anything says so: weights only where it is cold."""
+    kind = graph.node(node_id).kind
+    if kind == "input":
+        return entry
+    return HOST if cold and kind in ("weight", "constant") else None
 
 
 def _devices(table: Table, wanted: Sequence[Device] | None) -> tuple[Device, ...]:
@@ -320,19 +269,8 @@ def _times(
     return [int(static_ns[rows[k]]) if k in rows else None for k in range(devices)]
 
 
-def _lacking_kernel(problem: Problem, name: str, position: Mapping[Device, int]) -> str:
-    missing = [
-        step
-        for step, times in enumerate(problem.time_ns)
-        if name in {str(d) for d in position} and times[position[Device.parse(name)]] is None
-    ]
-    return f"{len(missing)} nodes have no kernel there" if missing else "cannot be placed"
-
-
-def _nothing_fits(
-    graph: Graph, problem: Problem, placement: Sequence[int], pools: Sequence[Pool]
-) -> str:
-    worst = max(excesses(problem, placement, pools), key=lambda e: e.bytes)
+def _nothing_fits(graph: Graph, problem: Problem, choice: Choice, pools: Sequence[Pool]) -> str:
+    worst = max(excesses(problem, choice.fastest, pools), key=lambda e: e.bytes)
     step = max(range(len(problem.nodes)), key=lambda s: step_bytes(problem, s))
     node = graph.node(problem.nodes[step])
     return (

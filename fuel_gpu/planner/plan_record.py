@@ -5,11 +5,14 @@ Format history
 1   first format
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from fuel_gpu.calibration.transfers import TableTransfers
 from fuel_gpu.planner.plan import Plan
 from fuel_gpu.planner.pools import device_limits
+from fuel_gpu.planner.recorded import RecordedDecision
 
 FORMAT_VERSION = 1
 
@@ -50,8 +53,29 @@ class MemoryRecord(msgspec.Struct, frozen=True, kw_only=True):
     limit_bytes: int | None
 
 
+class ArmRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A route of a recorded decision, with the price of its kernel and copies."""
+
+    device: str
+    backend: str
+    time_ns: int
+    bytes: int
+
+
+class BranchRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A recorded decision: `arms[0]` is the plan's own."""
+
+    node: str
+    diverge: str
+    reconverge: str
+    arms: tuple[ArmRecord, ...]
+
+
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole plan. Baselines are null where they cannot run; `baseline_reasons` says why."""
+    """A whole plan. Baselines are null where they cannot run; `baseline_reasons` says why.
+
+    `branches` is null unless the recorded decisions were asked for.
+    """
 
     version: int
     total_ns: int
@@ -65,10 +89,11 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     memory: tuple[MemoryRecord, ...]
     cold: bool
     table_fingerprint: str
+    branches: tuple[BranchRecord, ...] | None = None
 
 
-def plan_record(plan: Plan) -> PlanRecord:
-    """Collect a plan's figures; order and ids are those of the plan."""
+def plan_record(plan: Plan, decisions: Sequence[RecordedDecision] | None = None) -> PlanRecord:
+    """Collect a plan's figures, and its recorded decisions if they are given."""
     transfers = TableTransfers(plan.table)
     limits = device_limits(plan.pools)
     values = plan.problem.values
@@ -100,6 +125,7 @@ def plan_record(plan: Plan) -> PlanRecord:
         ),
         cold=plan.cold,
         table_fingerprint=plan.table.machine.fingerprint,
+        branches=None if decisions is None else tuple(_branch(plan, d) for d in decisions),
     )
 
 
@@ -124,6 +150,24 @@ def _node(plan: Plan, step: int, name: str) -> NodeRecord:
     )
 
 
-def encode_plan(plan: Plan) -> bytes:
+def _branch(plan: Plan, decision: RecordedDecision) -> BranchRecord:
+    names = [
+        plan.graph.node(n).name or str(n)
+        for n in (decision.node, decision.diverge, decision.reconverge)
+    ]
+    return BranchRecord(
+        node=names[0],
+        diverge=names[1],
+        reconverge=names[2],
+        arms=tuple(
+            ArmRecord(
+                device=str(arm.device), backend=arm.backend, time_ns=arm.time_ns, bytes=arm.bytes
+            )
+            for arm in decision.arms
+        ),
+    )
+
+
+def encode_plan(plan: Plan, decisions: Sequence[RecordedDecision] | None = None) -> bytes:
     """Write the plan's record as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(plan_record(plan)), indent=2)
+    return msgspec.json.format(msgspec.json.encode(plan_record(plan, decisions)), indent=2)
