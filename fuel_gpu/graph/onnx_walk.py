@@ -141,6 +141,7 @@ class Walk:
         *,
         also_reads: Iterable[NodeId] = (),
         bodies: tuple[Graph, ...] = (),
+        by_chance: bool = False,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         """Push a node for a value that is not known at load, and picks for its further outputs."""
@@ -152,7 +153,8 @@ class Walk:
             return
         kind: Kind = "kernel"
         types = tuple(v.type for _, v in present)
-        if not bodies and is_view(qualified_op(node), attributes, types, first.type, len(used)):
+        computes = bodies or by_chance
+        if not computes and is_view(qualified_op(node), attributes, types, first.type, len(used)):
             kind = "view"
             present = present[:1]
         elif [k for k, _ in present] != list(range(len(present))):
@@ -247,8 +249,9 @@ class Walk:
         for value in outputs:
             if value is not None:
                 self.enter(value)
-        if any(v is not None and v.dynamic for v in inputs) or self._by_chance(node, inputs):
-            self.emit(node, inputs, outputs)
+        by_chance = self._by_chance(node, inputs)
+        if by_chance or any(v is not None and v.dynamic for v in inputs):
+            self.emit(node, inputs, outputs, by_chance=by_chance)
             return
         computation = Computation(node, tuple(inputs), tuple(outputs))
         for value in outputs:
