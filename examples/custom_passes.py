@@ -130,7 +130,7 @@ def main() -> None:
     passes = (
         PassRegistry.default_passes()
         .with_pathfinder(FuseMatMulRelu())
-        .with_optimizer(DropDearArms(factor=20))
+        .with_optimizer(DropDearArms(factor=10))
     )
     plan = optimize_graph(graph, bindings, options, passes)
 

@@ -118,7 +118,7 @@ def _follow(graph: Graph, gone: set[NodeId], now: dict[NodeId, NodeId]) -> None:
         reconverge = branch.reconverge
         if reconverge in gone:
             # The dropped arm began there; the arm that is kept begins at another reader.
-            live = [r for r in graph.readers(arms[0]) if r not in gone and is_live(graph, r)]
+            live = [r for r in graph.readers(arms[0]) if is_live(graph, r)]
             reconverge = live[0] if len(live) == 1 else reconverge
         moved = Branch(now.get(branch.diverge, branch.diverge), reconverge, arms, branch.prices)
         try:

@@ -143,6 +143,21 @@ def test_an_output_inside_an_arm_is_refused() -> None:
     assert "node 2 (f2) lies inside an arm and is an output" in message
 
 
+def test_an_exit_that_is_an_output_is_refused() -> None:
+    graph = chain(4)
+    graph.outputs.append(3)
+    clone = add(graph, "fused", 1)
+    assert "node 3 (f3) lies inside an arm" in refuse(graph, 1, [3, clone], 4)
+
+
+def test_reconverge_reads_exits_and_nothing_else_of_an_arm() -> None:
+    graph = chain(3)
+    graph.outputs = [add(graph, "both", 3, 2)]
+    clone = add(graph, "fused", 1)
+    message = refuse(graph, 1, [3, clone], 4)
+    assert "node 4 (both) reads node 2 (f2) from outside its arm" in message
+
+
 def test_reconverge_may_read_every_exit() -> None:
     graph = Graph()
     x = add(graph, "x", kind="input")
@@ -159,6 +174,15 @@ def test_decisions_in_a_row_can_be_recorded_in_either_order() -> None:
         for node_id in order:
             fork(graph, node_id)
         assert sorted(b.arms[0] for b in graph.branches.values()) == [1, 2, 3]
+
+
+def test_before_outputs_are_named_a_recorded_alternative_is_no_reader() -> None:
+    graph = chain(4)
+    graph.outputs = []
+    for node_id in (2, 1):  # the clone of f2 reads f1
+        clone = add(graph, f"f{node_id}", node_id - 1)
+        builder = graph.open_branch(node_id - 1).add_arm(node_id).add_arm(clone)
+        assert builder.finalize_branches(graph, node_id + 1) in graph.branches
 
 
 def test_a_decision_may_lie_inside_an_arm_whichever_comes_first() -> None:

@@ -115,6 +115,21 @@ def test_decisions_inside_an_arm_not_taken_are_closed() -> None:
     assert list(kept.branches) == [inner]
 
 
+def test_decisions_inside_the_alternatives_of_a_closed_one_are_closed() -> None:
+    graph = chain(4)  # outer: f2, f3 or fused; inner: f2 or p, q; innermost: p or its clone
+    p = add(graph, "p", 1)
+    q = add(graph, "q", p)
+    clone = add(graph, "p", 1)
+    innermost = graph.open_branch(1).add_arm(p).add_arm(clone).finalize_branches(graph, q)
+    inner = graph.open_branch(1).add_arm(2).add_arm(q).finalize_branches(graph, 3)
+    fused = add(graph, "fused", 1)
+    outer = graph.open_branch(1).add_arm(3).add_arm(fused).finalize_branches(graph, 4)
+    assert outer is not None
+    assert list(graph.branches) == [innermost, inner, outer]
+    collapse(graph, outer, 1)
+    assert graph.branches == {}
+
+
 def test_a_wider_decision_with_the_same_exit_follows_the_inner_one() -> None:
     graph = chain(4)
     inner = fork(graph, 3)

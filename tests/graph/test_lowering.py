@@ -167,6 +167,37 @@ def test_arms_that_need_one_another_are_refused() -> None:
         lower(graph, order, {first: 1, second: 1})
 
 
+def test_an_output_that_only_a_left_arm_read_still_runs() -> None:
+    graph = Graph()
+    x, y = add(graph, "x", kind="input"), add(graph, "y", kind="input")
+    given_out = add(graph, "given out", y)
+    arm = add(graph, "arm", x, given_out)
+    last = add(graph, "last", arm)
+    other = add(graph, "other", x)
+    graph.outputs = [last, given_out]
+    branch = graph.open_branch(x).add_arm(arm).add_arm(other).finalize_branches(graph, last)
+    assert branch is not None
+    route = lower(graph, graph.topological_order(), {branch: 1})
+    assert route.order == (x, y, given_out, other, last)
+    graph.outputs = [last]
+    assert lower(graph, graph.topological_order(), {branch: 1}).order == (x, other, last)
+
+
+def test_two_decisions_that_point_at_each_other_settle_on_the_first() -> None:
+    graph = Graph()
+    x = add(graph, "x", kind="input")
+    left, right = add(graph, "same", x), add(graph, "same", x)
+    total = add(graph, "add", left, right)
+    graph.outputs = [total]
+    first = graph.open_branch(x).add_arm(left).add_arm(right).finalize_branches(graph, total)
+    second = graph.open_branch(x).add_arm(right).add_arm(left).finalize_branches(graph, total)
+    assert first is not None
+    assert second is not None
+    route = lower(graph, graph.topological_order(), {first: 1, second: 1})
+    assert route.reads == {total: (right, right)}
+    assert route.order == (x, right, total)
+
+
 def test_picks_name_branches_and_arms_that_exist() -> None:
     graph = chain(3)
     branch = fork(graph, 1)

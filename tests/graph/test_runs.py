@@ -81,6 +81,22 @@ def test_an_arm_that_other_work_interrupts_has_several_runs() -> None:
     )
 
 
+def test_other_work_between_an_exit_and_reconverge_is_a_run_of_its_own() -> None:
+    graph = chain(2)
+    side = add(graph, "side", 0)
+    last = add(graph, "last", 2, side)
+    graph.outputs = [last]
+    clone = add(graph, "f2", 1)
+    branch = graph.open_branch(1).add_arm(2).add_arm(clone).finalize_branches(graph, last)
+    assert branch is not None
+    assert extract_runs(graph, graph.topological_order()) == (
+        Run((0, 1), ()),
+        Run((2,), ((branch, 0),)),
+        Run((side,), ()),
+        Run((last,), ()),
+    )
+
+
 @given(decided_graphs(), st.data())
 def test_joined_runs_are_the_route_and_name_only_arms_that_run(
     graph: Graph, data: st.DataObject
