@@ -209,17 +209,24 @@ class Walk:
         if computation is None:
             self.stored.append(value)
             return self._push_source(value, "weight")
-        first = computation.inputs[0] if computation.inputs else None
-        if first is not None and value is computation.outputs[0]:
-            node = computation.node
-            types = tuple(v.type for v in computation.inputs if v is not None)
-            attributes = self.model.inference.attributes(node)
-            if is_view(qualified_op(node), attributes, types, value.type, 1):
-                name = self._names.for_tensor(value.name, "view")
-                inputs = (self.node_of(first),)
-                return self.graph.push(Node(node.op_type, inputs, value.type, "view", name))
-        self.stored.append(value)
-        return self._push_source(value, "constant")
+        node = computation.node
+        data = computation.inputs[0] if computation.inputs else None
+        is_first = value.name == node.output[0]
+        op = "constant"
+        kind: Kind = "constant"
+        inputs: tuple[NodeId, ...] = ()
+        if data is not None and is_first and self._shares_bytes(computation, value):
+            op, inputs, kind = qualified_op(node), (self.node_of(data),), "view"
+        else:
+            self.stored.append(value)
+        own_name = node.name if is_first else ""
+        name = self._names.for_node(own_name, value.name, node.op_type, len(self.graph))
+        return self.graph.push(Node(op, inputs, value.type, kind, name))
+
+    def _shares_bytes(self, computation: Computation, value: Value) -> bool:
+        types = tuple(v.type for v in computation.inputs if v is not None)
+        attributes = self.model.inference.attributes(computation.node)
+        return is_view(qualified_op(computation.node), attributes, types, value.type, 1)
 
     def _push_source(self, value: Value, kind: Kind) -> NodeId:
         name = self._names.for_tensor(value.name, kind)

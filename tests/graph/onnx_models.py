@@ -12,11 +12,11 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 from fuel_gpu.graph.arena import Graph, Node
 from fuel_gpu.graph.onnx_reader import load_onnx
 
-Shape = Sequence[int | str | None]
+Shape = Sequence[int | str | None] | None
 
 
 def value(name: str, shape: Shape, dtype: int = TensorProto.FLOAT) -> ValueInfoProto:
-    """State a tensor's type; text names a dimension, None leaves it open without a name."""
+    """State a tensor's type; text names a dimension, None leaves it, or all, open."""
     return helper.make_tensor_value_info(name, dtype, shape)
 
 

@@ -138,7 +138,7 @@ def test_constants_carry_no_cost_and_no_inputs(tmp_path: Path) -> None:
     graph = read(tmp_path, nodes, [value("x", [3, 5])], ["y"], weights)
     assert [(n.kind, n.name) for n in graph.nodes] == [
         ("input", "x"),
-        ("constant", "mask"),
+        ("constant", "scaled"),
         ("kernel", "masked"),
     ]
 
