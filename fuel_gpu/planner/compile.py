@@ -17,6 +17,9 @@ from fuel_gpu.planner.execution_plan import ExecutionPlan, RetainedPoint
 from fuel_gpu.planner.options import PlanOptions
 from fuel_gpu.planner.placement_dp import ChainInput, PlacementDP
 
+_MAY_SATURATE = np.uint64(2**63)
+"""Times from which a sum may saturate, so that transfers no longer shift a device's times alike."""
+
 
 def compile_plan(
     graph: Graph, order: Sequence[NodeId], bindings: BindingTable, options: PlanOptions
@@ -72,6 +75,7 @@ class _Walk:
         self.kept = np.zeros(len(points.point), np.bool_)
         self.kept[_retained(points, slice(None), points.static_ns, options.keep)] = True
         self.capped = np.diff(points.starts) > max(options.keep, 1)
+        self.capped[points.point[points.static_ns >= _MAY_SATURATE]] = True
         self.codes = _first_seen_codes(points)
         self.best_ns = self._best_ns().tolist()
 
@@ -108,7 +112,7 @@ class _Walk:
             for code, device in zip(codes, devices, strict=True):
                 arrivals = (estimator.estimate_transfer_ns(src, device, b) for src, b in fixed)
                 self.inbound_ns[k, code] = saturating_add(*arrivals)
-            if self.capped[k]:
+            if self.capped[k] or self.inbound_ns[k].max() >= _MAY_SATURATE:
                 self._retain_again(k)
         if len(devices) == 1 or estimator is None:
             device = devices[0] if len(devices) == 1 else self._winner(k)
