@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import onnx
+from onnx.checker import ValidationError
 from onnx.defs import OpSchema, SchemaError
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
@@ -131,10 +132,10 @@ class Inference:
             ):
                 data[name] = onnx.numpy_helper.from_array(value.contents, name)
         if twin:
-            node = _renamed(node, twin)
+            node = _as_standard(node, schema)
         try:
             result = infer_node_outputs(schema, node, types, data, opset_imports=self._imports)
-        except (InferenceError, ValueError, RuntimeError, KeyError) as error:
+        except (InferenceError, ValidationError, ValueError, RuntimeError, KeyError) as error:
             raise ModelError(f"{where} cannot be: {_last_words(error)}") from None
         return [
             partial_type(result[name], f"output {name} of {where}") if name in result else UNKNOWN
@@ -175,11 +176,12 @@ class Inference:
         return self._schemas[key]
 
 
-def _renamed(node: onnx.NodeProto, op_type: str) -> onnx.NodeProto:
-    renamed = onnx.NodeProto()
-    renamed.CopyFrom(node)
-    renamed.op_type, renamed.domain = op_type, ""
-    return renamed
+def _as_standard(node: onnx.NodeProto, schema: OpSchema) -> onnx.NodeProto:
+    """Write a node as its standard twin, without the attributes that only the fused form has."""
+    attributes = [a for a in node.attribute if a.name in schema.attributes]
+    standard = onnx.NodeProto(op_type=schema.name, input=node.input, output=node.output)
+    standard.attribute.extend(attributes)
+    return standard
 
 
 def _merge(known: PartialType, stated: PartialType) -> PartialType:
