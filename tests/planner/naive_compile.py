@@ -1,5 +1,6 @@
 """The walk of the specification as the plainest loop: one set, one row and one rule at a time."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from placement_oracle import OracleDP, plus
@@ -108,7 +109,8 @@ class NaivePlan:
                 devices += [d for d in self.options.devices if d not in devices]
         made = AlternativeSet([c for d in devices for c in self.candidates(node_id, d)])
         listed = list(dict.fromkeys(c.device for c in made))
-        fixed, chained = [], {}
+        fixed: list[tuple[Device, int]] = []
+        chained: dict[NodeId, list[int]] = {}
         for value in node.inputs:
             size = self.graph.node(value).type.bytes
             where = self.residency(value)
@@ -130,8 +132,10 @@ class NaivePlan:
         self.sets[node_id] = made
         if estimator is not None and len(listed) > 1:
             costs = [(d, min(c.composite_ns for c in made if c.device == d)) for d in listed]
-            inputs = [ChainInput(row, sizes) for row, sizes in chained.items()]
-            self.dp.push_row(node_id, costs, fixed, inputs, estimator)  # type: ignore[arg-type]  # ids
+            inputs: list[ChainInput[Hashable]] = [
+                ChainInput(row, sizes) for row, sizes in chained.items()
+            ]
+            self.dp.push_row(node_id, costs, fixed, inputs, estimator)
         else:
             assert made.winner is not None
             self.close(node_id, made.winner.device)
