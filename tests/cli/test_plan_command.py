@@ -14,7 +14,7 @@ DESKTOP = str(Path(__file__).parents[2] / "examples" / "tables" / "desktop.json"
 
 @pytest.fixture
 def model(tmp_path: Path) -> str:
-    """x (N, 1024) -> MatMul -> Relu -> MatMul -> y, with weights of 1024 by 1024."""
+    """Input x (N, 1024) -> MatMul -> Relu -> MatMul -> y, with weights of 1024 by 1024."""
     weights = [
         helper.make_tensor(name, TensorProto.FLOAT, (1024, 1024), bytes(4 << 20), raw=True)
         for name in ("w1", "w2")
