@@ -24,11 +24,12 @@ def visit_control(walk: "Walk", node: onnx.NodeProto, inputs: Inputs, where: str
     ModelError
         If it is none of If, Loop and Scan, or its bodies do not fit.
     """
+    walk.model.schemas.attributes(node)  # refuses a node that lacks a body
     if node.op_type == "If":
         _visit_if(walk, node, inputs, where)
     elif node.op_type == "Loop":
         _visit_loop(walk, node, inputs, where)
-    elif node.op_type == "Scan" and walk.model.inference.opsets.get("", 0) >= 9:
+    elif node.op_type == "Scan" and walk.model.schemas.opsets.get("", 0) >= 9:
         _visit_scan(walk, node, inputs, where)
     else:
         raise ModelError(
@@ -91,7 +92,7 @@ def _visit_loop(walk: "Walk", node: onnx.NodeProto, inputs: Inputs, where: str) 
 def _visit_scan(walk: "Walk", node: onnx.NodeProto, inputs: Inputs, where: str) -> None:
     """Inputs: states, then tensors read slice by slice; outputs: states, then stacked slices."""
     body = body_attributes(node)["body"]
-    attributes = walk.model.inference.attributes(node)
+    attributes = walk.model.schemas.attributes(node)
     scanned = int(attributes["num_scan_inputs"])
     states = len(inputs) - scanned
     if states < 0 or len(body.input) != len(inputs) or len(body.output) < states:

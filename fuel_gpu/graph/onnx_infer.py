@@ -2,19 +2,20 @@
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import onnx
 from onnx.checker import ValidationError
-from onnx.defs import OpSchema, SchemaError
+from onnx.defs import OpSchema
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from fuel_gpu.errors import ModelError
 from fuel_gpu.graph.arena import TensorType
-from fuel_gpu.graph.onnx_attributes import default_attributes, given_attributes, qualified_op
+from fuel_gpu.graph.onnx_attributes import qualified_op
 from fuel_gpu.graph.onnx_bounds import bounded_outputs
 from fuel_gpu.graph.onnx_contents import Contents
 from fuel_gpu.graph.onnx_contrib import STANDARD_TWINS, contrib_outputs
+from fuel_gpu.graph.onnx_schemas import Schemas
 from fuel_gpu.graph.onnx_types import UNKNOWN, PartialType, partial_type, type_proto
 from fuel_gpu.graph.onnx_values import Value
 
@@ -46,33 +47,23 @@ class Inference:
 
     Parameters
     ----------
-    opsets
-        Operator set version by domain.
+    schemas
+        Operator definitions, and attributes by them.
     contents
         Where contents that shapes depend on come from.
     declared
         Types that the model itself states (value_info and outputs), by value name.
     """
 
-    opsets: Mapping[str, int]
+    schemas: Schemas
     contents: Contents
     declared: Mapping[str, PartialType] = field(default_factory=dict)
-    _schemas: dict[tuple[str, str], OpSchema | None] = field(default_factory=dict)
-    _defaults: dict[str, dict[str, Any]] = field(default_factory=dict)
     _protos: dict[TensorType, onnx.TypeProto] = field(default_factory=dict)
     _imports: list[onnx.OperatorSetIdProto] = field(init=False)
 
     def __post_init__(self) -> None:
         """Write the operator sets as the library wants them."""
-        self._imports = [onnx.helper.make_opsetid(d, v) for d, v in self.opsets.items()]
-
-    def attributes(self, node: onnx.NodeProto) -> dict[str, Any]:
-        """Give a node's attributes, with the defaults of its operator set for those not stated."""
-        op = qualified_op(node)
-        if op not in self._defaults:
-            schema = self._schema(node.domain, node.op_type)
-            self._defaults[op] = default_attributes(schema) if schema else {}
-        return {**self._defaults[op], **given_attributes(node)}
+        self._imports = [onnx.helper.make_opsetid(d, v) for d, v in self.schemas.opsets.items()]
 
     def outputs(
         self,
@@ -104,7 +95,7 @@ class Inference:
             stated = [self.declared.get(name, UNKNOWN) for name in node.output]
             found = Inferred(list(map(_merge, found.types, stated)))
         if not found.settled(node, used):
-            attributes = self.attributes(node)
+            attributes = self.schemas.attributes(node)
             bounded = bounded_outputs(qualified_op(node), attributes, inputs, found.types)
             found = Inferred(bounded, bounded=bounded != found.types)
         return found
@@ -118,7 +109,11 @@ class Inference:
     ) -> list[PartialType]:
         op = qualified_op(node)
         twin = STANDARD_TWINS.get(op)
-        schema = self._schema("", twin) if twin else self._schema(node.domain, node.op_type)
+        schema = (
+            self.schemas.schema("", twin)
+            if twin
+            else self.schemas.schema(node.domain, node.op_type)
+        )
         if schema is None or not schema.has_type_and_shape_inference_function:
             return self._by_rule(op, node, inputs, where)
         types = {}
@@ -147,7 +142,7 @@ class Inference:
     ) -> list[PartialType]:
         types = [None if v is None else v.type for v in inputs]
         try:
-            return contrib_outputs(op, self.attributes(node), types, len(node.output))
+            return contrib_outputs(op, self.schemas.attributes(node), types, len(node.output))
         except (KeyError, IndexError, ValueError) as error:
             raise ModelError(
                 f"{where} does not have the inputs or attributes of its operator ({error!r}); "
@@ -162,18 +157,6 @@ class Inference:
             found = type_proto(tensor_type.dtype, tensor_type.shape)
             self._protos[tensor_type] = found
         return found
-
-    def _schema(self, domain: str, op_type: str) -> OpSchema | None:
-        key = ("" if domain == "ai.onnx" else domain, op_type)
-        if key not in self._schemas:
-            version = self.opsets.get(key[0])
-            try:
-                self._schemas[key] = (
-                    None if version is None else onnx.defs.get_schema(op_type, version, key[0])
-                )
-            except SchemaError:
-                self._schemas[key] = None
-        return self._schemas[key]
 
 
 def _as_standard(node: onnx.NodeProto, schema: OpSchema) -> onnx.NodeProto:

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 import onnx
 
+from fuel_gpu.errors import ModelError
 from fuel_gpu.graph.arena import Graph
 from fuel_gpu.graph.onnx_contents import Contents
 from fuel_gpu.graph.onnx_dims import InputDims, settle_inputs
 from fuel_gpu.graph.onnx_file import ModelFile
 from fuel_gpu.graph.onnx_infer import Inference
 from fuel_gpu.graph.onnx_rebatch import Rebatch
+from fuel_gpu.graph.onnx_schemas import Schemas
 from fuel_gpu.graph.onnx_types import PartialType, partial_type
 from fuel_gpu.graph.onnx_walk import Model, Walk
 
@@ -18,7 +20,24 @@ def load_model(file: ModelFile, batch: int | None, dims: Mapping[str, int]) -> G
     """Make the typed graph of a model that was read.
 
     A model that fixes its batch is walked twice: as it is, then with the batch asked for.
+
+    Raises
+    ------
+    ModelError
+        If the model is damaged, or a shape in it stays unknown.
+    UsageError
+        If `batch` or `dims` do not fit the model.
     """
+    try:
+        return _loaded(file, batch, dims)
+    except UnicodeDecodeError as error:
+        raise ModelError(
+            f"{file.path} holds a name that is no text ({error.reason}): it is damaged; "
+            "download or export it again"
+        ) from None
+
+
+def _loaded(file: ModelFile, batch: int | None, dims: Mapping[str, int]) -> Graph:
     graph = file.model.graph
     settled = settle_inputs(graph, batch, dims, file.path.name)
     rebatch = None
@@ -33,8 +52,9 @@ def _walk(file: ModelFile, inputs: InputDims, rebatch: Rebatch | None) -> Walk:
     graph = file.model.graph
     contents = Contents(file.path.parent, file.opsets, file.skipped)
     declared = _declared(graph, inputs.symbols, rebatch)
-    inference = Inference(file.opsets, contents, declared)
-    walk = Walk(Model(file.path.name, inference, contents, rebatch), graph)
+    schemas = Schemas(file.opsets)
+    inference = Inference(schemas, contents, declared)
+    walk = Walk(Model(file.path.name, schemas, inference, contents, rebatch), graph)
     for name, tensor_type in inputs.types.items():
         walk.add_input(name, tensor_type)
     walk.run()

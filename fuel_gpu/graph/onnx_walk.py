@@ -15,6 +15,7 @@ from fuel_gpu.graph.onnx_control import visit_control
 from fuel_gpu.graph.onnx_infer import Inference
 from fuel_gpu.graph.onnx_names import UniqueNames
 from fuel_gpu.graph.onnx_rebatch import Rebatch
+from fuel_gpu.graph.onnx_schemas import Schemas
 from fuel_gpu.graph.onnx_sequences import SEQUENCE_OPS, sequence_output
 from fuel_gpu.graph.onnx_types import PartialType, dtype_name
 from fuel_gpu.graph.onnx_values import Computation, Value, sequence_type
@@ -41,13 +42,14 @@ class Model:
     ----------
     title
         What messages call the model.
-    inference, contents
-        Types, and the contents that shapes depend on.
+    schemas, inference, contents
+        Operator definitions, types, and the contents that shapes depend on.
     rebatch
         The change of batch, where the model fixes another one.
     """
 
     title: str
+    schemas: Schemas
     inference: Inference
     contents: Contents
     rebatch: Rebatch | None = None
@@ -145,10 +147,10 @@ class Walk:
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         """Push a node for a value that is not known at load, and picks for its further outputs."""
-        attributes = self.model.inference.attributes(node) | dict(extra or {})
+        attributes = self.model.schemas.attributes(node) | dict(extra or {})
         present = [(k, v) for k, v in enumerate(inputs) if v is not None]
         used = [(k, v) for k, v in enumerate(outputs) if v is not None and v.name in self._used]
-        first = outputs[0] or next((v for v in outputs if v is not None), None)
+        first = next((v for v in outputs if v is not None), None)
         if first is None:
             return
         kind: Kind = "kernel"
@@ -225,7 +227,7 @@ class Walk:
 
     def _shares_bytes(self, computation: Computation, value: Value) -> bool:
         types = tuple(v.type for v in computation.inputs if v is not None)
-        attributes = self.model.inference.attributes(computation.node)
+        attributes = self.model.schemas.attributes(computation.node)
         return is_view(qualified_op(computation.node), attributes, types, value.type, 1)
 
     def _push_source(self, value: Value, kind: Kind) -> NodeId:
@@ -301,7 +303,7 @@ class Walk:
         self, node: onnx.NodeProto, inputs: Sequence[Value | None], bounded: bool, where: str
     ) -> Value:
         opened = [None if v is None else self.model.contents.of(v) for v in inputs]
-        attributes = self.model.inference.attributes(node)
+        attributes = self.model.schemas.attributes(node)
         result = sequence_output(node.op_type, attributes, inputs, opened)
         name = node.output[0]
         if result is None:
@@ -315,7 +317,7 @@ class Walk:
 
     def _enter_known(self, node: onnx.NodeProto, of: Value | None) -> None:
         """Enter what depends on a type alone: shapes, sizes, lengths of sequences."""
-        attributes = self.model.inference.attributes(node)
+        attributes = self.model.schemas.attributes(node)
         if node.op_type == "Shape" and of is not None:
             shape = of.type.shape[attributes.get("start", 0) : attributes.get("end")]
             contents = np.array(shape, np.int64)

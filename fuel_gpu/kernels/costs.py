@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from fuel_gpu.errors import PlanError
 from fuel_gpu.graph.arena import Graph, Node, NodeId, TensorType
 from fuel_gpu.kernels import (
     costs_contrib,
@@ -54,6 +55,11 @@ def operation_cost(graph: Graph, node_id: NodeId) -> OperationCost:
 
     A nested graph is priced from its body: If by the dearer branch, Loop and Scan by the body
     times the trip count. All figures saturate at 2**64 - 1.
+
+    Raises
+    ------
+    PlanError
+        If the shapes do not fit the operator, as in a damaged model.
     """
     node = graph.node(node_id)
     if node.kind != "kernel":
@@ -63,9 +69,16 @@ def operation_cost(graph: Graph, node_id: NodeId) -> OperationCost:
     operands = operands_of(graph, node_id)
     formula = FLOPS.get(node.op)
     estimated = formula is None or bool(node.attributes.get("shape_is_bound"))
-    flops = formula(operands) if formula else 0
     moved = costs_movement.BYTES.get(node.op)
-    moved_bytes = moved(operands) if moved else _all_bytes(graph, node, operands.outputs)
+    try:
+        flops = formula(operands) if formula else 0
+        moved_bytes = moved(operands) if moved else _all_bytes(graph, node, operands.outputs)
+    except (ArithmeticError, LookupError, ValueError) as error:
+        shapes = ", ".join(str(list(t.shape)) for t in operands.inputs)
+        raise PlanError(
+            f"node {node.name or node_id} ({node.op}) cannot be priced: inputs of shape {shapes} "
+            f"do not fit its operator ({error}); the model is damaged, export it again"
+        ) from error
     return OperationCost(saturate(flops), saturate(moved_bytes), estimated)
 
 
