@@ -8,21 +8,22 @@ decision with its arms.
 from dataclasses import dataclass
 from pathlib import Path
 
+from fuel_gpu import Device, InvalidBranchError, load_table
 from fuel_gpu.calibration.rates import device_rates
-from fuel_gpu.calibration.table_file import load_table
-from fuel_gpu.calibration.transfers import TableTransfers
-from fuel_gpu.device import HOST, Device
-from fuel_gpu.errors import InvalidBranchError
 from fuel_gpu.graph.arena import Graph, Node, NodeId, TensorType
 from fuel_gpu.graph.branches import ArmPrice
 from fuel_gpu.graph.collapse import drop_arm
 from fuel_gpu.graph.lowering import lower
 from fuel_gpu.kernels.binding import Kernel, default_bindings
-from fuel_gpu.planner.optimize import optimize_graph
-from fuel_gpu.planner.options import PlanOptions
-from fuel_gpu.planner.pass_registry import PassRegistry
-from fuel_gpu.planner.passes import OptimizationContext
+from fuel_gpu.planner import (
+    OptimizationContext,
+    PassRegistry,
+    PlanOptions,
+    TableTransfers,
+    optimize_graph,
+)
 
+CPU, CUDA = Device("cpu", 0), Device("cuda", 0)
 TABLE = Path(__file__).parent / "tables" / "desktop.json"
 FUSED = Kernel("cuda.fused_matmul_relu", "cuda", "float32")
 
@@ -116,16 +117,16 @@ def build_network(layers: int = 3, rows: int = 512, width: int = 2048) -> Graph:
 def main() -> None:
     """Plan the network with both passes beside the shipped ones, and print what is decided."""
     table = load_table(TABLE)
-    devices = (HOST, Device("cuda", 0))
+    devices = (CPU, CUDA)
     graph = build_network()
     bindings = default_bindings().with_kernel(FUSED, ["MatMulRelu"])
     options = PlanOptions(
         devices=devices,
         rates={device: device_rates(table, device) for device in devices},
-        pinned_device=HOST,
-        input_residency={0: HOST},
+        pinned_device=CPU,
+        input_residency={0: CPU},
         estimator=TableTransfers(table),
-        exit_device=HOST,
+        exit_device=CPU,
     )
     passes = (
         PassRegistry.default_passes()
