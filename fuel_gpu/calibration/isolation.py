@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Final
 
@@ -30,7 +30,7 @@ _EXIT_WAIT_S: Final = 2.0
 
 def measure_in_child(
     request: Request, *, limit_s: float, command: tuple[str, ...] = ()
-) -> Iterator[Record]:
+) -> Generator[Record, None, None]:
     """Yield a child's records as they come; a child that fails ends with a note that says how.
 
     Closing the iterator, or an interrupt, kills the child and whatever it started.
@@ -66,7 +66,7 @@ def _follow(
     lines: "queue.SimpleQueue[bytes]",
     stderr: IO[bytes],
     limit_s: float,
-) -> Iterator[Record]:
+) -> Generator[Record, None, None]:
     deadline = time.monotonic() + limit_s
     doing, received, garbage = "", 0, False
     while True:

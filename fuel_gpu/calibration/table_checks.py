@@ -24,6 +24,8 @@ def _problems(table: Table) -> Iterator[str]:
     for i, device in enumerate(table.devices):
         where = f"$.devices[{i}]"
         yield from _id_problems(device.id, f"{where}.id")
+        if device.backend != device.id.partition(":")[0]:
+            yield f"backend {device.backend!r} is not that of {device.id} - at `{where}.backend`"
         if device.memory_bytes < 0:
             yield f"memory_bytes is {device.memory_bytes}, below zero - at `{where}.memory_bytes`"
     yield from _repeated(ids, "$.devices", "id")
@@ -77,6 +79,7 @@ def _point_problems(points: tuple[Point, ...], where: str) -> Iterator[str]:
             yield f"a sample is below zero - at `{where}[{i}].samples`"
         if i and point.bytes <= points[i - 1].bytes:
             yield f"sizes must ascend - at `{where}[{i}].bytes`"
+        yield from _interval_problems(point.interval, f"{where}[{i}].interval")
 
 
 def _curve_problems(curve: Curve, where: str) -> Iterator[str]:
@@ -103,6 +106,19 @@ def _rate_problems(rate: Rate, ids: list[str], where: str) -> Iterator[str]:
         yield from _figure(rate.bytes_per_ns, _FASTEST_BYTES_PER_NS, f"{where}.bytes_per_ns")
     if not 0 <= rate.launch_ns <= _LONGEST_LAUNCH_NS:
         yield f"launch_ns is {rate.launch_ns}, not between 0 and a minute - at `{where}.launch_ns`"
+
+
+    for name in ("flops", "bytes", "launch"):
+        yield from _interval_problems(
+            getattr(rate, f"{name}_interval"), f"{where}.{name}_interval"
+        )
+        if any(not 0 <= sample < math.inf for sample in getattr(rate, f"{name}_samples")):
+            yield f"a sample is below zero - at `{where}.{name}_samples`"
+
+
+def _interval_problems(interval: tuple[float, float] | None, where: str) -> Iterator[str]:
+    if interval is not None and not 0 <= interval[0] <= interval[1] < math.inf:
+        yield f"{list(interval)} is no interval from low to high - at `{where}`"
 
 
 def _figure(value: float, fastest: float, where: str) -> Iterator[str]:

@@ -57,6 +57,7 @@ class TableTransfers:
 
     def __init__(self, table: Table) -> None:
         self._in_host_memory = {d.device for d in table.devices if d.unified_memory}
+        self._nvlinked = {d.device for d in table.devices if d.details.get("nvlinks")}
         chosen: dict[tuple[Device, Device], Transfer] = {}
         for transfer in sorted(table.transfers, key=_preference, reverse=True):
             chosen[Device.parse(transfer.src), Device.parse(transfer.dst)] = transfer
@@ -120,6 +121,8 @@ class TableTransfers:
             return "shared memory"
         if src.is_host or dst.is_host:
             return "device copy"
+        if src in self._nvlinked and dst in self._nvlinked:
+            return "peer"
         return "staged through the host"
 
 

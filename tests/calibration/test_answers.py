@@ -1,0 +1,74 @@
+"""Known answers: a right product is accepted in every dtype, a slightly wrong one is not."""
+
+import numpy as np
+import pytest
+
+from fuel_gpu.calibration.backends.answers import (
+    ProductCheck,
+    change_words,
+    number_words,
+    padded,
+)
+
+N = 256
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "tf32", "float16"])
+def test_a_right_product_is_accepted(dtype: str) -> None:
+    check = ProductCheck(N, dtype)
+    a, b = check.operands()
+    assert check.accepts((a.astype(np.float64) @ b.astype(np.float64)).astype(a.dtype))
+
+
+def test_factors_come_in_the_dtype_the_host_hands_over() -> None:
+    assert ProductCheck(N, "tf32").operands()[0].dtype == np.float32
+    assert ProductCheck(N, "bfloat16").operands()[1].dtype == np.float32
+    assert ProductCheck(N, "int8").operands()[0].dtype == np.int8
+
+
+def test_integers_must_be_exact() -> None:
+    check = ProductCheck(N, "int8")
+    a, b = (matrix.astype(np.int32) for matrix in check.operands())
+    product = a @ b
+    assert check.accepts(product)
+    product[0, 5] += 1
+    assert not check.accepts(product)
+
+
+def test_one_wrong_row_is_noticed_among_those_checked() -> None:
+    check = ProductCheck(N, "float32")
+    a, b = check.operands()
+    product = a @ b
+    product[N - 1] = 0
+    assert not check.accepts(product)
+
+
+def test_the_product_of_swapped_factors_is_refused() -> None:
+    check = ProductCheck(N, "float32")
+    a, b = check.operands()
+    assert not check.accepts(b @ a)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_a_number_is_refused(value: float) -> None:
+    check = ProductCheck(N, "float32")
+    a, b = check.operands()
+    product = a @ b
+    product[0, 0] = value
+    assert not check.accepts(product)
+
+
+def test_padding_keeps_the_matrix_and_adds_zeros() -> None:
+    wide = padded(np.array([[1, 2], [3, 4]]), 4)
+    assert wide.tolist() == [[1, 2, 0, 0], [3, 4, 0, 0]]
+
+
+def test_changed_words_differ_from_each_other_and_from_before() -> None:
+    buffer = np.zeros(64, dtype=np.uint8)
+    number_words(buffer)
+    before = buffer.copy()
+    change_words(buffer[:32])
+    words, old = buffer.view(np.uint64), before.view(np.uint64)
+    assert len(set(words.tolist())) == len(words)
+    assert (words[:4] != old[:4]).all()
+    assert (words[4:] == old[4:]).all()

@@ -1,0 +1,143 @@
+"""What becomes of figures that come in, of earlier ones, and of devices without any."""
+
+import msgspec
+
+from fuel_gpu.calibration.findings import Findings
+from fuel_gpu.calibration.records import CopyMeasured, RateMeasured
+from fuel_gpu.calibration.table import Point, Rate, Table
+from fuel_gpu.probes.report import DeviceInfo, ProbeReport
+
+
+def device(name: str, driver: str = "1") -> DeviceInfo:
+    return DeviceInfo(
+        id=name, backend=name.partition(":")[0], name=name, memory_bytes=2**33, driver=driver
+    )
+
+
+CPU, GPU0, GPU1 = device("cpu:0"), device("cuda:0"), device("cuda:1")
+REPORT = ProbeReport(devices=(CPU, GPU0, GPU1))
+
+
+def rate(name: str, dtype: str = "float32", flops: float = 1.0) -> RateMeasured:
+    return RateMeasured(
+        rate=Rate(
+            device=name,
+            dtype=dtype,
+            flops_per_ns=flops,
+            bytes_per_ns=2.0,
+            launch_ns=3,
+            provenance="measured",
+        )
+    )
+
+
+def copy(src: str, dst: str, size: int, ns: int) -> CopyMeasured:
+    return CopyMeasured(
+        src=src,
+        dst=dst,
+        memory="pageable",
+        size_bound_bytes=2**28,
+        point=Point(bytes=size, ns=ns, samples=(ns,)),
+        measured="2025-01-01T00:00:00+00:00",
+    )
+
+
+def measured_before() -> Table:
+    findings = Findings(REPORT, None)
+    for name in ("cuda:0", "cuda:1"):
+        findings.add_rate(rate(name))
+        findings.add_rate(rate(name, "float16"))
+        findings.add_copy(copy("cpu:0", name, 4096, 100))
+        findings.add_copy(copy("cpu:0", name, 8192, 200))
+    findings.add_copy(copy("cuda:0", "cuda:1", 4096, 10))
+    findings.add_copy(copy("cuda:0", "cuda:1", 8192, 20))
+    findings.add_note("cuda:1", "int8, cuBLAS: wrong result, left out")
+    return findings.table()
+
+
+def test_points_are_sorted_and_the_latest_of_a_size_counts() -> None:
+    findings = Findings(REPORT, None)
+    for size, ns in ((8192, 300), (4096, 100), (8192, 200)):
+        findings.add_copy(copy("cpu:0", "cuda:0", size, ns))
+    (transfer,) = findings.table().transfers
+    assert [(p.bytes, p.ns) for p in transfer.points] == [(4096, 100), (8192, 200)]
+    assert transfer.curve.knot_ns == (50, 100, 200)
+    assert (transfer.size_bound_bytes, transfer.provenance) == (2**28, "measured")
+
+
+def test_one_size_makes_no_curve() -> None:
+    findings = Findings(REPORT, None)
+    findings.add_copy(copy("cpu:0", "cuda:0", 4096, 100))
+    assert findings.table().transfers == ()
+
+
+def test_a_device_of_which_nothing_was_measured_is_left_out_with_its_note() -> None:
+    findings = Findings(REPORT, None)
+    findings.add_rate(rate("cpu:0"))
+    findings.add_note("cuda:0", "its measuring process crashed with SIGSEGV")
+    made = findings.table()
+    assert [d.id for d in made.devices] == ["cpu:0"]
+    assert made.notes == ("cuda:0: its measuring process crashed with SIGSEGV",)
+
+
+def test_earlier_figures_stay_until_measured_again() -> None:
+    findings = Findings(REPORT, measured_before())
+    findings.begin("cuda:0")
+    findings.add_rate(rate("cuda:0", flops=9.0))
+    rates = {(r.device, r.dtype): r.flops_per_ns for r in findings.table().rates}
+    assert rates == {
+        ("cuda:0", "float32"): 9.0,
+        ("cuda:0", "float16"): 1.0,
+        ("cuda:1", "float32"): 1.0,
+        ("cuda:1", "float16"): 1.0,
+    }
+    assert len(findings.table().transfers) == 3
+    assert findings.table().notes == ("cuda:1: int8, cuBLAS: wrong result, left out",)
+
+
+def test_what_a_complete_measurement_no_longer_found_is_dropped() -> None:
+    findings = Findings(REPORT, measured_before())
+    findings.begin("cuda:1")
+    findings.add_rate(rate("cuda:1"))
+    findings.complete("cuda:1")
+    made = findings.table()
+    assert [(r.device, r.dtype) for r in made.rates if r.device == "cuda:1"] == [
+        ("cuda:1", "float32")
+    ]
+    assert {(t.src, t.dst) for t in made.transfers} == {
+        ("cpu:0", "cuda:0"),
+        ("cuda:0", "cuda:1"),
+    }
+    assert made.notes == ()
+
+
+def test_another_driver_makes_earlier_figures_void() -> None:
+    report = ProbeReport(devices=(CPU, GPU0, device("cuda:1", driver="2")))
+    made = Findings(report, measured_before()).table()
+    assert {r.device for r in made.rates} == {"cuda:0"}
+    assert [(t.src, t.dst) for t in made.transfers] == [("cpu:0", "cuda:0")]
+
+
+def test_another_machine_makes_all_of_them_void() -> None:
+    other = msgspec.structs.replace(CPU, name="another processor")
+    made = Findings(ProbeReport(devices=(other, GPU0)), measured_before()).table()
+    assert (made.devices, made.rates, made.transfers) == ((), (), ())
+
+
+def test_a_twin_shares_rates_and_host_copies_marked_as_shared() -> None:
+    findings = Findings(REPORT, None)
+    findings.add_rate(rate("cuda:0", flops=7.0))
+    findings.add_copy(copy("cpu:0", "cuda:0", 4096, 100))
+    findings.add_copy(copy("cpu:0", "cuda:0", 8192, 200))
+    findings.add_copy(copy("cuda:0", "cuda:1", 4096, 10))
+    findings.add_copy(copy("cuda:0", "cuda:1", 8192, 20))
+    findings.share("cuda:0", "cuda:1")
+    made = findings.table()
+    shared = [r for r in made.rates if r.device == "cuda:1"]
+    assert [(r.flops_per_ns, r.provenance) for r in shared] == [(7.0, "shared")]
+    provenances = {(t.src, t.dst): t.provenance for t in made.transfers}
+    assert provenances == {
+        ("cpu:0", "cuda:0"): "measured",
+        ("cpu:0", "cuda:1"): "shared",
+        ("cuda:0", "cuda:1"): "measured",
+    }

@@ -1,0 +1,122 @@
+"""The median's interval, when samples are settled, and what drift and two modes look like."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from fuel_gpu.calibration.sampling import (
+    drifts,
+    is_bimodal,
+    median_interval,
+    relative_half_width,
+    settled,
+    summarize,
+)
+
+SAMPLES = st.lists(st.integers(1, 10**9), min_size=1, max_size=300)
+
+
+@pytest.mark.parametrize(
+    ("n", "low", "high"),
+    [
+        (1, 1, 1),
+        (5, 1, 5),  # too few: the whole range
+        (6, 1, 6),  # 1 - 2/64 = 96.9 %
+        (8, 1, 8),  # the second and seventh would enclose it with 1 - 18/256 = 93.0 % only
+        (9, 2, 8),  # 1 - 20/512 = 96.1 %
+        (10, 2, 9),  # 1 - 22/1024 = 97.9 %
+        (100, 40, 61),  # tabulated in textbooks
+    ],
+)
+def test_interval_takes_the_ranks_that_the_binomial_gives(n: int, low: int, high: int) -> None:
+    assert median_interval(list(range(n, 0, -1))) == (low, high)
+
+
+@pytest.mark.parametrize("n", range(6, 200))
+def test_interval_has_95_percent_and_the_next_narrower_one_has_not(n: int) -> None:
+    rank = int(median_interval(list(range(1, n + 1)))[0])
+    assert 1 - 2 * binom.cdf(rank - 1, n, 0.5) >= 0.95
+    assert 1 - 2 * binom.cdf(rank, n, 0.5) < 0.95
+
+
+@given(SAMPLES)
+def test_interval_encloses_the_median(samples: list[int]) -> None:
+    low, high = median_interval(samples)
+    assert low <= np.median(samples) <= high
+
+
+@given(SAMPLES, st.integers(2, 50))
+def test_interval_scales_with_the_unit(samples: list[int], factor: int) -> None:
+    low, high = median_interval(samples)
+    assert median_interval([factor * ns for ns in samples]) == (factor * low, factor * high)
+
+
+def test_width_is_half_the_interval_over_the_median() -> None:
+    # median 100, interval of six is their range: (110 - 90) / 2 / 100
+    assert relative_half_width([90, 100, 100, 100, 100, 110]) == pytest.approx(0.10)
+    assert settled([90, 100, 100, 100, 100, 110], width=0.10)
+    assert not settled([90, 100, 100, 100, 100, 110], width=0.09)
+
+
+def test_five_equal_samples_are_not_settled_yet() -> None:
+    assert relative_half_width([7] * 5) == math.inf
+    assert settled([7] * 6, width=0.01)
+
+
+def test_rising_samples_drift_and_shuffled_ones_do_not() -> None:
+    rising = np.linspace(100.0, 120.0, 30)
+    assert drifts(rising)
+    assert drifts(rising[::-1])
+    assert not drifts(np.random.default_rng(1).permutation(rising))
+
+
+def test_a_trend_of_two_percent_does_not_matter() -> None:
+    assert not drifts(np.linspace(100.0, 102.0, 30))
+
+
+def test_equal_samples_do_not_drift() -> None:
+    assert not drifts(np.full(50, 3.0))
+
+
+def test_too_few_samples_to_tell_a_trend() -> None:
+    assert not drifts(np.linspace(1.0, 9.0, 9))
+
+
+def test_two_clocks_are_bimodal() -> None:
+    random = np.random.default_rng(2)
+    both = np.concatenate([random.normal(100, 2, 40), random.normal(150, 2, 25)])
+    assert is_bimodal(random.permutation(both))
+
+
+def test_a_few_outliers_are_no_second_mode() -> None:
+    random = np.random.default_rng(3)
+    assert not is_bimodal(np.concatenate([random.normal(100, 2, 60), random.normal(150, 2, 5)]))
+
+
+def test_two_modes_that_nearly_agree_do_not_matter() -> None:
+    assert not is_bimodal(np.array([100.0] * 20 + [110.0] * 20))
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("name", ["normal", "uniform", "lognormal", "exponential"])
+def test_distributions_with_one_mode_are_not_flagged(name: str, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    draws = {
+        "normal": random.normal(100, 10, 80),
+        "uniform": random.uniform(50, 150, 80),
+        "lognormal": random.lognormal(4, 0.3, 80),
+        "exponential": 100 + random.exponential(30, 80),
+    }
+    assert not is_bimodal(draws[name])
+
+
+def test_summary_names_what_is_wrong() -> None:
+    found = summarize([100.0] * 10 + [200.0] * 10, width=0.01)
+    assert found.median == 150.0
+    assert found.interval == (100.0, 200.0)
+    assert found.flags == ("drift", "bimodal", "unsettled")
+    assert summarize([5.0] * 6, width=0.01).flags == ()
