@@ -109,10 +109,8 @@ def _piece(
         available = _of(problem.available, part)
         own_ns = xp.where(available, own_ns, xp.uint64(U64_MAX))
         first_available = available.argmax(axis=1).astype(xp.uint8)
-    elif any(
-        len(turn.merging) or len(turn.settled) for stage in plan.stages for turn in stage.rounds
-    ):
-        own_ns = own_ns.copy()  # what arrives from elsewhere than along the path is added to it
+    elif plan.joins:
+        own_ns = own_ns.copy()
     rows = PathRows(
         xp=xp,
         index_host=plan.along,
