@@ -1,6 +1,5 @@
 """`compile_plan`: walk a graph in order, decide every node, and carry open decisions forward."""
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -76,7 +75,7 @@ class _Walk:
         self.kept[_retained(points, slice(None), points.static_ns, options.keep)] = True
         self.capped = np.diff(points.starts) > max(options.keep, 1)
         self.capped[points.point[points.static_ns >= _MAY_SATURATE]] = True
-        self.codes = _first_seen_codes(points)
+        self.codes = _listed_codes(points)
         self.best_ns = self._best_ns().tolist()
 
     def _best_ns(self) -> NDArray[np.uint64]:
@@ -265,10 +264,14 @@ class _Walk:
         return self.graph.node(node_id).type.bytes
 
 
-def _first_seen_codes(points: DecisionPoints) -> list[list[int]]:
-    """List each node's device codes in the order of its candidates."""
-    codes, starts = points.device_codes.tolist(), points.starts.tolist()
-    return [list(dict.fromkeys(codes[start:end])) for start, end in itertools.pairwise(starts)]
+def _listed_codes(points: DecisionPoints) -> list[list[int]]:
+    """List each node's device codes in the order of its candidates, which lie device by device."""
+    codes, point = points.device_codes, points.point
+    if not len(codes):
+        return [[] for _ in points.nodes]
+    first = np.concatenate([[True], (codes[1:] != codes[:-1]) | (point[1:] != point[:-1])])
+    ends = np.cumsum(np.bincount(point[first], minlength=len(points.nodes)))[:-1]
+    return [part.tolist() for part in np.split(codes[first], ends)]
 
 
 def _retained(

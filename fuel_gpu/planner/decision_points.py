@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from fuel_gpu.device import Device
 from fuel_gpu.errors import PlanError
-from fuel_gpu.graph.arena import Graph, NodeId, TensorType
-from fuel_gpu.kernels.binding import BindingTable
-from fuel_gpu.kernels.costs import OperationCost, operation_cost
+from fuel_gpu.graph.arena import Graph, Node, NodeId, TensorType
+from fuel_gpu.kernels.binding import BindingTable, stored_dtype
+from fuel_gpu.kernels.costs import OperationCost, operands_of, operation_cost
+from fuel_gpu.kernels.terms import summed_terms
 from fuel_gpu.planner.alternative_set import AlternativeSet, DecisionContext
 from fuel_gpu.planner.candidate import Candidate, composite_ns_arrays
 from fuel_gpu.planner.filters import apply_filter_chain
@@ -115,30 +116,32 @@ def decision_points(
     nodes: list[NodeId] = []
     contexts: list[DecisionContext] = []
     costs: list[OperationCost] = []
-    menus: dict[tuple[Choice, ...], int] = {}
+    menus: dict[tuple[object, ...], int] = {}
     built: list[Menu] = []
     menu_of: list[int] = []
-    kept: list[Sequence[int]] = []
-    kept_by_menu: dict[int, Sequence[int]] = {}
+    kept: list[NDArray[np.intp]] = []
+    kept_of_menu: dict[int, NDArray[np.intp]] = {}
     by_kernel = all(each.by_kernel for each in options.filters)
 
     for node_id in order:
         node = graph.node(node_id)
         if node.kind != "kernel":
             continue
-        input_types = tuple(graph.node(i).type for i in node.inputs)
+        operands = operands_of(graph, node_id)
         cost = operation_cost(graph, node_id)
-        context = decision_context(graph, node_id, input_types)
-        choices = _choices(graph, node_id, input_types, bindings, options)
-        menu = menus.setdefault(choices, len(built))
-        if menu == len(built):
+        context = decision_context(node, operands.inputs)
+        allowed = _with_room(graph, node_id, devices_for(graph, node_id, options), options)
+        stored = stored_dtype(node, operands.inputs)
+        key = (node.op, stored, summed_terms(operands), allowed)
+        menu = menus.get(key)
+        if menu is None:
+            choices = _choices(graph, node_id, operands.inputs, bindings, allowed, options)
+            menu = menus[key] = len(built)
             built.append(build_menu(choices, codes, backends))
-        columns = kept_by_menu.get(menu)
+        columns = kept_of_menu.get(menu)
         if columns is None or not by_kernel:
-            try:
-                columns = kept_by_menu[menu] = _filtered(choices, cost, context, options)
-            except PlanError as error:
-                raise PlanError(f"node {describe(node_id, node)}: {error}") from error
+            columns = _filtered(graph, node_id, built[menu].choices, cost, context, options)
+            kept_of_menu[menu] = columns
         nodes.append(node_id)
         contexts.append(context)
         costs.append(cost)
@@ -148,7 +151,7 @@ def decision_points(
     counts = np.array([len(columns) for columns in kept], np.intp)
     starts = np.concatenate([np.zeros(1, np.intp), np.cumsum(counts)]).astype(np.intp)
     point = np.repeat(np.arange(len(nodes), dtype=np.intp), counts)
-    column = np.array([c for columns in kept for c in columns], np.intp)
+    column = np.concatenate([*kept, np.empty(0, np.intp)])
     menus_of = np.array(menu_of, np.intp)
     widths = np.array([len(menu.choices) for menu in built], np.intp)
     offsets = np.concatenate([np.zeros(1, np.intp), np.cumsum(widths)]).astype(np.intp)
@@ -189,11 +192,8 @@ def decision_points(
     return points if options.judge is None else _judged(points, options.judge)
 
 
-def decision_context(
-    graph: Graph, node_id: NodeId, input_types: tuple[TensorType, ...]
-) -> DecisionContext:
+def decision_context(node: Node, input_types: tuple[TensorType, ...]) -> DecisionContext:
     """Say what a judge knows the node by: its op, its first input's dtype, its size class."""
-    node = graph.node(node_id)
     if not input_types:
         return DecisionContext(node.op, node.type.dtype, 0)
     first = input_types[0]
@@ -212,9 +212,9 @@ def _choices(
     node_id: NodeId,
     input_types: tuple[TensorType, ...],
     bindings: BindingTable,
+    allowed: tuple[Device, ...],
     options: PlanOptions,
 ) -> tuple[Choice, ...]:
-    allowed = devices_for(graph, node_id, options)
     choices = choices_on(allowed, graph, node_id, input_types, bindings, options)
     fallback = node_id not in graph.placements and graph.node(node_id).writes_input is None
     if not choices and fallback:
@@ -227,35 +227,42 @@ def _choices(
             f"node {describe(node_id, node)} of {dtypes} has no kernel on "
             f"{tried if fallback else allowed[0]}"
         )
-    roomy = _with_room(graph, node_id, choices, options)
-    return roomy or choices
+    return choices
 
 
 def _with_room(
-    graph: Graph, node_id: NodeId, choices: tuple[Choice, ...], options: PlanOptions
-) -> tuple[Choice, ...]:
-    if not options.largest_step_bytes:
-        return choices
+    graph: Graph, node_id: NodeId, allowed: tuple[Device, ...], options: PlanOptions
+) -> tuple[Device, ...]:
+    """Leave out the devices that the node alone would overfill, unless it overfills all."""
+    limits = options.largest_step_bytes
+    if not limits:
+        return allowed
     touched = {graph.storage(value) for value in (*graph.node(node_id).inputs, node_id)}
     needed = sum(graph.node(value).type.bytes for value in touched)
-    limits = options.largest_step_bytes
-    return tuple(c for c in choices if needed <= limits.get(c.device, needed))
+    roomy = tuple(device for device in allowed if needed <= limits.get(device, needed))
+    return roomy or allowed
 
 
 def _filtered(
+    graph: Graph,
+    node_id: NodeId,
     choices: tuple[Choice, ...],
     cost: OperationCost,
     context: DecisionContext,
     options: PlanOptions,
-) -> Sequence[int]:
+) -> NDArray[np.intp]:
+    """Apply the filter chain to a node's choices and give the columns that it keeps."""
     if not options.filters:
-        return range(len(choices))
+        return np.arange(len(choices), dtype=np.intp)
     candidates = [choice.candidate(cost.flops, cost.bytes_moved) for choice in choices]
     column_of = {id(candidate): column for column, candidate in enumerate(candidates)}
     alternatives = AlternativeSet.from_candidates(candidates)
     alternatives.set_context(context)
-    apply_filter_chain(alternatives, options.filters)
-    return [column_of[id(candidate)] for candidate in alternatives]
+    try:
+        apply_filter_chain(alternatives, options.filters)
+    except PlanError as error:
+        raise PlanError(f"node {describe(node_id, graph.node(node_id))}: {error}") from error
+    return np.array([column_of[id(candidate)] for candidate in alternatives], np.intp)
 
 
 def _judged(points: DecisionPoints, judge: Judge) -> DecisionPoints:
