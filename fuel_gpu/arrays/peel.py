@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fuel_gpu.arrays.engine import Engine
+from fuel_gpu.arrays.kernel_sources import ACTIVE, GONE
 from fuel_gpu.arrays.ordering import lexicographic_order, ordered_codes
 
 POINT_WORK: Final = 24  # rounds over all points, on average, before the heap takes over
+_MOST_RAW_ROUNDS: Final = 1024
 ROUND_WORK: Final = 2000  # what a round costs beside its points, in points
 
 
@@ -106,13 +108,29 @@ def removal_distances(lists: AxisLists, pinned: Any, engine: Engine) -> Any:
     removed_at = xp.full(stays.size, xp.inf)
     active = xp.flatnonzero(~stays)
     distance[active] = _distances(lists, active)
+    if engine.kernels is not None and lists.values.size:
+        state = stays.astype(xp.uint8) * xp.uint8(GONE)
+        rest = engine.kernels.peel(
+            (lists.previous, lists.following),
+            lists.values,
+            lists.ranges,
+            (distance, removed_at, state),
+            _MOST_RAW_ROUNDS,
+        )
+        active = xp.flatnonzero(state == ACTIVE) if rest else active[:0]
+    else:
+        active = _rounds(lists, active, distance, removed_at, xp)
+    if active.size:
+        points, distances = remove_one_at_a_time(lists, active, lambda _: True)
+        removed_at[xp.asarray(points)] = xp.asarray(distances)
+    return removed_at
+
+
+def _rounds(lists: AxisLists, active: Any, distance: Any, removed_at: Any, xp: Any) -> Any:
+    """Make rounds while they are worth their while; give the points still linked."""
     work_left = POINT_WORK * active.size + 200 * ROUND_WORK
-    while active.size:
+    while active.size and work_left > 0:
         work_left -= active.size + ROUND_WORK
-        if work_left < 0:
-            points, distances = remove_one_at_a_time(lists, active, lambda _: True)
-            removed_at[xp.asarray(points)] = xp.asarray(distances)
-            break
         leaves = _before_all_neighbours(lists, active, distance, xp)
         leaving = active[leaves]
         removed_at[leaving] = distance[leaving]
@@ -122,7 +140,7 @@ def removal_distances(lists: AxisLists, pinned: Any, engine: Engine) -> Any:
             before[right] = left
         active = active[~leaves]
         distance[active] = _distances(lists, active)
-    return removed_at
+    return active
 
 
 def _distances(lists: AxisLists, points: Any) -> Any:

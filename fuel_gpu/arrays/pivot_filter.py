@@ -57,7 +57,7 @@ def _round(columns: Sequence[Any], groups: Any | None, engine: Engine) -> Any | 
     spread = sample.max(axis=1) - lowest
     weights = 1.0 / xp.where(spread > 0.0, spread, 1.0)
     if groups is None:
-        pivot = sample[:, (weights @ sample).argmin()][:, None]
+        pivot = sample[:, (weights[:, None] * sample).sum(axis=0).argmin()][:, None]
         if float((sample >= pivot).all(axis=0).mean()) < _WORTHWHILE:
             return None
     # Dominated means worse somewhere: asked of the axis that rarely ties, so that few escape.

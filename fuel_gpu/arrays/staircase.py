@@ -64,7 +64,7 @@ def _in_earlier_blocks(
     xp = engine.xp
     count, size = values.size, prod(sizes)
     # Row b of the table is what blocks 0 to b - 1 hold; the last block's own row is not needed.
-    least = xp.full(blocks * size, _WORST, dtype=xp.uint64)
+    least = xp.full(blocks * size, xp.uint64(_WORST), dtype=xp.uint64)
     block_of = xp.arange(count, dtype=xp.int64) // BLOCK
     inner = slice(0, (blocks - 1) * BLOCK)
     xp.minimum.at(least, (block_of[inner] + 1) * size + cells[inner], values[inner])

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fuel_gpu.arrays.engine import NUMPY
 from fuel_gpu.device import Device
 from fuel_gpu.errors import PlanError
 from fuel_gpu.planner.candidate import Candidate, CostEstimate
@@ -203,6 +204,7 @@ class AlternativeSet:
                 ]
             ),
             protected=np.array([index == 0 for index in frontier]),
+            engine=NUMPY,
         )
         return [index for index, stay in zip(frontier, stays.tolist(), strict=True) if stay]
 
@@ -225,7 +227,7 @@ def _frontier(bucket: list[int], vectors: list[CostVector]) -> list[int]:
             for index in bucket
             if not any(vectors[other].dominates(vectors[index]) for other in bucket)
         ]
-    mask = pareto_mask(_points(bucket, vectors)).tolist()
+    mask = pareto_mask(_points(bucket, vectors), engine=NUMPY).tolist()
     return [index for index, on_front in zip(bucket, mask, strict=True) if on_front]
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from fuel_gpu.arrays.engine import NUMPY
+from fuel_gpu.arrays.engine import Engine, EngineName, choose_engine, is_on_gpu, run
 from fuel_gpu.arrays.ordering import dense_ranks, lexicographic_order, ordered_codes, span
 from fuel_gpu.errors import UsageError
 from fuel_gpu.planner.alternative_set import KEEP_PER_DEVICE
@@ -76,7 +76,13 @@ class Retained:
     node_starts: Any
 
 
-def rank_and_retain(table: CandidateTable, keep: int = KEEP_PER_DEVICE) -> Retained:
+def rank_and_retain(
+    table: CandidateTable,
+    keep: int = KEEP_PER_DEVICE,
+    *,
+    engine: EngineName | Engine | None = None,
+    crossover: int | None = None,
+) -> Retained:
     """Rank every node's candidates, and keep each device's frontier, at most `keep` of it.
 
     Equal, node for node, to `AlternativeSet.rank_by_cost` and `retain_per_device_frontier`. Nodes
@@ -92,17 +98,37 @@ def rank_and_retain(table: CandidateTable, keep: int = KEEP_PER_DEVICE) -> Retai
         Bound for each (node, device); 0 counts as 1. As nothing is stranded, a device with more
         backends than that keeps one of each, and the winner.
 
+    engine, crossover
+        Where to run, as `fuel_gpu.arrays.engine.choose_engine` takes them; the crossover is in
+        candidates.
+
+    Returns
+    -------
+    Retained
+        Where the table lies.
+
     Raises
     ------
     UsageError
         If a column has another length or dtype than the table's docstring says.
     """
-    engine = NUMPY
+    on_gpu = is_on_gpu(table.node)
+    chosen = choose_engine(engine, work=len(table), crossover=crossover, on_gpu=on_gpu)
+
+    def program(engine: Engine) -> Retained:
+        kept = _rank_and_retain(_checked(table, engine), max(keep, 1), engine)
+        if on_gpu:
+            return kept
+        return Retained(*map(engine.give_out, (kept.rows, kept.nodes, kept.node_starts)))
+
+    return run(program, chosen)
+
+
+def _rank_and_retain(table: CandidateTable, keep: int, engine: Engine) -> Retained:
     xp = engine.xp
     if not len(table):
         empty = xp.zeros(0, dtype=xp.int64)
         return Retained(empty, empty, xp.zeros(1, dtype=xp.int64))
-    table = _checked(table, xp)
     node = table.node
     order = None
     if not bool((node[1:] >= node[:-1]).all()):
@@ -121,27 +147,31 @@ def rank_and_retain(table: CandidateTable, keep: int = KEEP_PER_DEVICE) -> Retai
         xp.zeros(node.size, dtype=xp.uint8 if largest <= LARGEST else xp.int64),
         xp.zeros(node.size, dtype=xp.uint8),
     )
-    keep = max(keep, 1)
     mark_small_nodes(columns, starts, counts, marks, engine)
-    if largest > min(LARGEST, keep):
-        number = xp.repeat(xp.arange(counts.size, dtype=xp.uint64), counts)
+    number = xp.cumsum(fresh) - 1
     if largest > LARGEST:
         rows = xp.flatnonzero((counts > LARGEST)[number])
-        mark_large_nodes(columns, rows, number[rows], marks, engine)
+        mark_large_nodes(columns, rows, number[rows].astype(xp.uint64), marks, engine)
     if largest > keep:
         rows = xp.flatnonzero(marks.kept & (counts > keep)[number])
-        cap_crowded_buckets(columns, rows, number[rows], keep, marks, engine)
-    rows, kept_counts = _ranked_rows(starts, counts, marks, xp)
+        of_rows = number[rows].astype(xp.uint64)
+        cap_crowded_buckets(columns, rows, of_rows, keep, marks, engine)
+    kept = xp.flatnonzero(marks.kept)
+    number = number[kept]
+    slots = xp.full(node.size, -1, dtype=xp.int64)
+    slots[starts[number] + marks.rank[kept]] = kept
+    rows = slots[slots >= 0]
     node_starts = xp.zeros(starts.size + 1, dtype=xp.int64)
-    node_starts[1:] = xp.cumsum(kept_counts)
+    node_starts[1:] = xp.cumsum(xp.bincount(number))
     return Retained(rows if order is None else order[rows], node[starts], node_starts)
 
 
-def _checked(table: CandidateTable, xp: Any) -> CandidateTable:
+def _checked(table: CandidateTable, engine: Engine) -> CandidateTable:
     """Make every column an array of its dtype."""
+    xp = engine.xp
     columns = []
     for field in fields(table):
-        column = xp.asarray(getattr(table, field.name))
+        column = engine.take_in(getattr(table, field.name))
         dtype = _DTYPES.get(field.name)
         if column.shape != (len(table),) or column.dtype.kind not in "ui":
             raise UsageError(
@@ -190,13 +220,3 @@ def _code_dtype(unused: int, xp: Any) -> Any:
 
 def _in_order(column: Any, order: Any | None) -> Any:
     return column if order is None else column[order]
-
-
-def _ranked_rows(starts: Any, counts: Any, marks: Marks, xp: Any) -> tuple[Any, Any]:
-    kept = xp.flatnonzero(marks.kept)
-    first_slot = xp.repeat(starts, counts)
-    slots = xp.full(marks.kept.size, -1, dtype=xp.int64)
-    slots[first_slot[kept] + marks.rank[kept]] = kept
-    kept_before = xp.zeros(marks.kept.size + 1, dtype=xp.int64)
-    kept_before[1:] = xp.cumsum(marks.kept)
-    return slots[slots >= 0], kept_before[starts + counts] - kept_before[starts]

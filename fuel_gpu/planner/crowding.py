@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any, Final
 
-from fuel_gpu.arrays.engine import NUMPY, Engine
+from fuel_gpu.arrays.engine import Engine, EngineName, choose_engine, is_on_gpu, run
 from fuel_gpu.arrays.ordering import dense_ranks, lexicographic_order, ordered_codes, span
 from fuel_gpu.arrays.peel import link_axes, removal_distances, remove_one_at_a_time
 from fuel_gpu.errors import UsageError
@@ -20,6 +20,8 @@ def crowding_cap(
     groups: Any | None = None,
     labels: Any | None = None,
     protected: Any | None = None,
+    engine: EngineName | Engine | None = None,
+    crossover: int | None = None,
 ) -> Any:
     """Choose at most `keep` points of each group by dropping the most crowded, one at a time.
 
@@ -41,21 +43,34 @@ def crowding_cap(
         (m,) integers. A label never loses its last point in a group.
     protected
         (m,) bool: points that stay.
+    engine, crossover
+        Where to run, as `fuel_gpu.arrays.engine.choose_engine` takes them; the crossover is in
+        points.
 
     Returns
     -------
     bool array
-        (m,): the points that stay. More than `keep` of a group stay only where labels and
-        protection demand it.
+        (m,), where `points` lies: the points that stay. More than `keep` of a group stay only
+        where labels and protection demand it.
 
     Raises
     ------
     UsageError
         If shapes do not agree, or a point or the range of an axis is not finite.
     """
-    engine = NUMPY
+    on_gpu = is_on_gpu(points)
+    chosen = choose_engine(engine, work=len(points), crossover=crossover, on_gpu=on_gpu)
+
+    def program(engine: Engine) -> Any:
+        mask = _cap(points, keep, (groups, labels, protected), engine)
+        return mask if on_gpu else engine.give_out(mask)
+
+    return run(program, chosen)
+
+
+def _cap(points: Any, keep: int, codes: tuple[Any, Any, Any], engine: Engine) -> Any:
     xp = engine.xp
-    columns, group, label, shielded = _checked(points, groups, labels, protected, xp)
+    columns, group, label, shielded = _checked(points, codes, engine)
     count = group.size
     if count == 0:
         return xp.ones(0, dtype=bool)
@@ -219,9 +234,10 @@ def _joint(groups: Any, labels: Any, xp: Any) -> Any:
 
 
 def _checked(
-    points: Any, groups: Any, labels: Any, protected: Any, xp: Any
+    points: Any, given: tuple[Any, Any, Any], engine: Engine
 ) -> tuple[list[Any], Any, Any, Any]:
-    points = xp.asarray(points)
+    xp = engine.xp
+    points = engine.take_in(points)
     if points.ndim != 2 or points.dtype.kind not in "buif":
         raise UsageError(
             f"points must be a (m, d) array of numbers, not {points.ndim}-D of {points.dtype}"
@@ -232,11 +248,11 @@ def _checked(
         if count and not isfinite(float(column.max()) - float(column.min())):
             raise UsageError(f"axis {axis} of points has values or a range that is not finite")
     codes = []
-    for name, column in (("groups", groups), ("labels", labels), ("protected", protected)):
+    for name, column in zip(("groups", "labels", "protected"), given, strict=True):
         if column is None:
             codes.append(xp.zeros(count, dtype=xp.uint64))
             continue
-        column = xp.asarray(column)
+        column = engine.take_in(column)
         if column.shape != (count,) or column.dtype.kind not in "bui":
             raise UsageError(
                 f"{name} must be {count} integers, one a point, "
@@ -246,5 +262,4 @@ def _checked(
     groups, labels, protected = codes
     if count and span(labels) > count:
         labels = dense_ranks(labels, xp)
-    protected = xp.zeros(count, dtype=bool) if protected is None else protected
     return columns, groups, labels, protected.astype(bool)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fuel_gpu.arrays.dominance import undominated
-from fuel_gpu.arrays.engine import NUMPY
+from fuel_gpu.arrays.engine import Engine, EngineName, choose_engine, is_on_gpu, run
 from fuel_gpu.arrays.ordering import dense_ranks, ordered_codes, span
 from fuel_gpu.errors import UsageError
 from fuel_gpu.planner.crowding import crowding_cap
@@ -11,7 +11,13 @@ from fuel_gpu.planner.crowding import crowding_cap
 __all__ = ["crowding_cap", "pareto_mask"]
 
 
-def pareto_mask(points: Any, groups: Any | None = None) -> Any:
+def pareto_mask(
+    points: Any,
+    groups: Any | None = None,
+    *,
+    engine: EngineName | Engine | None = None,
+    crossover: int | None = None,
+) -> Any:
     """Mark the points that no other point of the same group dominates.
 
     A point dominates another where it is no larger on any axis and smaller on one; equal points
@@ -24,11 +30,14 @@ def pareto_mask(points: Any, groups: Any | None = None) -> Any:
         to be maximised. Infinities are ordered; NaN is refused.
     groups
         (n,) integers, or None where all points are of one group. Any numbers, in any order.
+    engine, crossover
+        Where to run, as `fuel_gpu.arrays.engine.choose_engine` takes them; the crossover is in
+        points.
 
     Returns
     -------
     bool array
-        (n,).
+        (n,), where `points` lies.
 
     Raises
     ------
@@ -42,9 +51,19 @@ def pareto_mask(points: Any, groups: Any | None = None) -> Any:
     more wide axes it is n**2 / 128 word operations an axis, after a filter that leaves few of
     points at random, and 32 bytes a point and axis more.
     """
-    engine = NUMPY
+    on_gpu = is_on_gpu(points)
+    chosen = choose_engine(engine, work=len(points), crossover=crossover, on_gpu=on_gpu)
+
+    def program(engine: Engine) -> Any:
+        mask = _pareto_mask(points, groups, engine)
+        return mask if on_gpu else engine.give_out(mask)
+
+    return run(program, chosen)
+
+
+def _pareto_mask(points: Any, groups: Any | None, engine: Engine) -> Any:
     xp = engine.xp
-    points = xp.asarray(points)
+    points = engine.take_in(points)
     if points.ndim != 2 or points.dtype.kind not in "buif":
         raise UsageError(
             f"points must be a (n, d) array of numbers, not {points.ndim}-D of {points.dtype}"
@@ -53,7 +72,7 @@ def pareto_mask(points: Any, groups: Any | None = None) -> Any:
     if points.dtype.kind == "f" and count and axes and bool(xp.isnan(points.min())):
         row = int(xp.flatnonzero(xp.isnan(points).any(axis=1))[0])
         raise UsageError(f"points has NaN in row {row}: it has no place in an order")
-    numbers = None if groups is None else _group_numbers(groups, count, xp)
+    numbers = None if groups is None else _group_numbers(engine.take_in(groups), count, xp)
     if count == 0 or axes == 0:
         return xp.ones(count, dtype=bool)
     return undominated([points[:, axis] for axis in range(axes)], numbers, engine)
@@ -61,7 +80,6 @@ def pareto_mask(points: Any, groups: Any | None = None) -> Any:
 
 def _group_numbers(groups: Any, count: int, xp: Any) -> Any | None:
     """Number the groups by int64 from 0, with few numbers unused; None where there is one."""
-    groups = xp.asarray(groups)
     if groups.shape != (count,) or groups.dtype.kind not in "bui":
         raise UsageError(
             f"groups must be {count} integers, one a point, "

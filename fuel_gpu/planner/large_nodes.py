@@ -45,7 +45,7 @@ def mark_large_nodes(
     )
     total = host + device
     saturates = total < host
-    total[saturates] = _WORST_CODE
+    total = xp.where(saturates, xp.uint64(_WORST_CODE), total)
     quality = 65535 - ((precision.astype(xp.uint16) << 8) | accuracy)
     order_keys = (time, quality.astype(xp.uint64), total)
 

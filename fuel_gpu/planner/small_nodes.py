@@ -39,7 +39,7 @@ def mark_small_nodes(
         for nodes in engine.chunks(counts.size, 8 * size):
             rows = slice(nodes.start * size, nodes.stop * size)
             block = _block(columns, rows, size, xp)
-            marked = _mark(block, xp)
+            marked = _mark(block, engine)
             marks.kept[rows] = marked.kept.T.reshape(-1)
             marks.rank[rows] = marked.rank.T.reshape(-1)
             marks.listed[rows] = marked.listed.T.reshape(-1)
@@ -47,9 +47,9 @@ def mark_small_nodes(
     fewer = 0
     for size in _PADDED_SIZES:
         chosen = xp.flatnonzero((counts > fewer) & (counts <= size))
-        for nodes in engine.chunks(chosen.size, 8 * size):
+        for nodes in engine.chunks(chosen.size, 8 * size) if chosen.size else ():
             of_chunk = chosen[nodes]
-            _mark_padded(columns, starts[of_chunk], counts[of_chunk], size, marks, xp)
+            _mark_padded(columns, starts[of_chunk], counts[of_chunk], size, marks, engine)
         fewer = size
 
 
@@ -84,8 +84,9 @@ def _block(columns: CostColumns, rows: slice, size: int, xp: Any) -> _Block:
 
 
 def _mark_padded(
-    columns: CostColumns, starts: Any, counts: Any, size: int, marks: Marks, xp: Any
+    columns: CostColumns, starts: Any, counts: Any, size: int, marks: Marks, engine: Engine
 ) -> None:
+    xp = engine.xp
     place = xp.arange(size, dtype=xp.int64)[:, None]
     valid = place < counts
     rows = xp.where(valid, starts + place, starts)
@@ -103,14 +104,15 @@ def _mark_padded(
         padded(columns.device, columns.no_device),
         padded(columns.pair, columns.no_pair),
     )
-    marked = _mark(block, xp)
+    marked = _mark(block, engine)
     rows = rows[valid]
     marks.kept[rows] = marked.kept[valid]
     marks.rank[rows] = marked.rank[valid]
     marks.listed[rows] = marked.listed[valid]
 
 
-def _mark(block: _Block, xp: Any) -> Marks:
+def _mark(block: _Block, engine: Engine) -> Marks:
+    xp = engine.xp
     shape = block.time_ns.shape
     rank = xp.empty(shape, dtype=xp.uint8)
     rank[:] = xp.arange(shape[0], dtype=xp.uint8)[:, None]
@@ -119,13 +121,13 @@ def _mark(block: _Block, xp: Any) -> Marks:
     total = block.host_bytes + block.device_bytes
     saturates = total < block.host_bytes
     total = xp.where(saturates, xp.uint64(_WORST), total)
-    any_saturates = bool(saturates.any())
+    any_saturates = engine.may_hold(saturates)
     for distance in range(1, shape[0]):
         here, there = slice(distance, None), slice(None, -distance)
         time, time_there = block.time_ns[here], block.time_ns[there]
         first = time < time_there
         tie = time == time_there
-        tied = bool(tie.any())
+        tied = engine.may_hold(tie)
         if tied:
             tie &= quality[here] == quality[there]
             first |= (time == time_there) & (quality[here] > quality[there])

@@ -1,5 +1,7 @@
 """The parallel peel leaves what dropping one point at a time leaves, point for point."""
 
+from typing import Any
+
 import naive_alternatives as naive
 import numpy as np
 import pytest
@@ -87,7 +89,7 @@ def test_no_points() -> None:
     ],
 )
 def test_impossible_input_is_refused(
-    points: list[object], arguments: dict[str, object], message: str
+    points: list[object], arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
         crowding_cap(points, 1, **arguments)

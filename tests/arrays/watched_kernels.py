@@ -1,0 +1,39 @@
+"""Run every raw kernel once on small input; started under Oclgrind by the tests.
+
+With ``--broken`` as an argument one kernel has a race, to see that it is noticed.
+"""
+
+import sys
+
+import numpy as np
+from opencl_launcher import opencl_engine
+
+from fuel_gpu.arrays.engine import NUMPY
+from fuel_gpu.arrays.kernel_sources import kernel_source
+from fuel_gpu.arrays.peel import link_axes, removal_distances
+
+
+def main() -> None:
+    source = kernel_source("opencl")
+    broken = "--broken" in sys.argv
+    if broken:
+        harmless = "    double own = distance[point];"
+        assert harmless in source
+        source = source.replace(harmless, f"    state[0] = (u8)point;\n{harmless}")
+    engine = opencl_engine(source)
+    rng = np.random.default_rng(3)
+    short = rng.integers(0, 99, (40, 19), dtype=np.uint64)
+    assert (engine.prefix_min(short.copy(), 1) == np.minimum.accumulate(short, axis=1)).all()
+    tall = rng.integers(0, 99, (300, 2), dtype=np.uint64)
+    assert (engine.prefix_min(tall.copy(), 0) == np.minimum.accumulate(tall, axis=0)).all()
+    groups = np.zeros(60, np.uint64)
+    columns = [rng.random(60), rng.integers(0, 5, 60).astype(np.float64)]
+    none = np.zeros(60, bool)
+    got = removal_distances(link_axes(columns, groups, engine), none, engine)
+    expected = removal_distances(link_axes(columns, groups, NUMPY), none, NUMPY)
+    assert broken or got.tobytes() == expected.tobytes()
+    print("watched 5 kernels")
+
+
+if __name__ == "__main__":
+    main()
