@@ -179,7 +179,8 @@ def _checked(table: CandidateTable, engine: Engine) -> CandidateTable:
                 f"not shape {column.shape} of {column.dtype}"
             )
         if dtype is not None and column.dtype != dtype:
-            if int(column.min()) < 0 or int(column.max()) > xp.iinfo(dtype).max:
+            largest = xp.iinfo(dtype).max
+            if column.size and (int(column.min()) < 0 or int(column.max()) > largest):
                 raise UsageError(f"column {field.name} has a value that {dtype} does not hold")
             column = column.astype(dtype)
         columns.append(column)
