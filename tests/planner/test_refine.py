@@ -35,7 +35,7 @@ def test_what_is_not_admitted_is_not_taken() -> None:
 
 
 @given(
-    st.fixed_dictionaries({name: times for name in "abcd"}),
+    st.fixed_dictionaries(dict.fromkeys("abcd", times)),
     st.lists(st.integers(0, 1), min_size=4, max_size=4),
     st.booleans(),
 )
