@@ -12,9 +12,9 @@ from fuel_gpu.calibration.curves import sizes_at_bends
 from fuel_gpu.calibration.effort import Budget, Effort
 from fuel_gpu.calibration.records import CopyMeasured, Doing, Note, Record
 from fuel_gpu.calibration.sampling import relative_half_width, summarize
-from fuel_gpu.calibration.sizes import size_text
 from fuel_gpu.calibration.table import Point
 from fuel_gpu.probes.report import DeviceInfo
+from fuel_gpu.sizes import size_text
 
 _WARM_UPS: Final = 1
 _FEWEST_RUNS: Final = 3

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass, fields
 from typing import Final
 
-from fuel_gpu.calibration.sizes import size_text
 from fuel_gpu.calibration.table import Point, Rate, Table, Transfer
 from fuel_gpu.calibration.table_file import encode_table
 from fuel_gpu.errors import UsageError
+from fuel_gpu.sizes import size_text
 
 
 def export_table(table: Table, format: str) -> str:

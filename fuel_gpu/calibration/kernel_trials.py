@@ -10,8 +10,8 @@ import psutil
 from fuel_gpu.calibration.backends import OpenDevice, Workload
 from fuel_gpu.calibration.effort import MIB, Effort
 from fuel_gpu.calibration.sampling import Summary, relative_half_width, summarize
-from fuel_gpu.calibration.sizes import size_text
 from fuel_gpu.probes.report import DeviceInfo
+from fuel_gpu.sizes import size_text
 
 _FIRST_PRODUCT_N: Final = 512
 _PRODUCT_STEP: Final = 256

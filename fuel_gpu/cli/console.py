@@ -1,18 +1,11 @@
-"""How figures look on a terminal, how sizes are read, and a console for both."""
+"""How figures look on a terminal, and a console for them."""
 
-import re
 from typing import TYPE_CHECKING, Final
-
-from fuel_gpu.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _PIPED_WIDTH: Final = 200
-_UNITS: Final = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
-    f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", start=1)
-}
-_SIZE = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*)")
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -53,22 +46,6 @@ def format_flops(flops: int) -> str:
             break
         amount, unit = amount / 1000, larger
     return _three_digits(amount, unit)
-
-
-def parse_bytes(text: str) -> int:
-    """Read a size such as ``6GiB``, ``500 MB`` or ``4096``.
-
-    Raises
-    ------
-    UsageError
-        If it is not a positive number with a known unit.
-    """
-    match = _SIZE.fullmatch(text.strip())
-    units = {name.lower(): factor for name, factor in _UNITS.items()}
-    factor = units.get(match["unit"].lower()) if match else None
-    if match is None or factor is None or (size := int(float(match["number"]) * factor)) <= 0:
-        raise UsageError(f"{text!r} is not a size: write a number and a unit, such as 6GiB")
-    return size
 
 
 def _three_digits(amount: float, unit: str) -> str:

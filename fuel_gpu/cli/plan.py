@@ -135,7 +135,7 @@ def _pairs(option: str, pairs: list[str]) -> list[tuple[str, Device]]:
 
 
 def _limits(pairs: list[str]) -> dict[Device, int]:
-    from fuel_gpu.cli.console import parse_bytes
+    from fuel_gpu.sizes import parse_bytes
 
     limits = {}
     for pair in pairs:
