@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fuel_gpu.calibration.table_file import load_table, save_table
     from fuel_gpu.graph.onnx_reader import load_onnx
     from fuel_gpu.planner.plan import plan
+    from fuel_gpu.planner.scenarios import plan_scenarios
     from fuel_gpu.probes.machine import probe
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "load_onnx",
     "load_table",
     "plan",
+    "plan_scenarios",
     "probe",
     "save_table",
 ]
@@ -44,6 +46,7 @@ _FOUND_IN = {
     "load_onnx": "fuel_gpu.graph.onnx_reader",
     "load_table": "fuel_gpu.calibration.table_file",
     "plan": "fuel_gpu.planner.plan",
+    "plan_scenarios": "fuel_gpu.planner.scenarios",
     "probe": "fuel_gpu.probes.machine",
     "save_table": "fuel_gpu.calibration.table_file",
 }

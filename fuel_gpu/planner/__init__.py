@@ -35,7 +35,8 @@ from fuel_gpu.planner.placement_dp import ChainInput, PlacementDP
 from fuel_gpu.planner.placement_fork import PlacementForkPathfinder
 from fuel_gpu.planner.placement_problem import PlacementProblem
 from fuel_gpu.planner.plan import Plan, plan
-from fuel_gpu.planner.route_picking import RoutePicker, pick_arms
+from fuel_gpu.planner.route_picking import DeviceTelemetry, RoutePicker, pick_arms
+from fuel_gpu.planner.scenarios import ScenarioPlans, plan_scenarios
 from fuel_gpu.planner.transfer import TransferEstimator
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "CostVector",
     "DecisionContext",
     "Device",
+    "DeviceTelemetry",
     "ExecutionPlan",
     "Filter",
     "FrontierConvergenceOptimizer",
@@ -67,6 +69,7 @@ __all__ = [
     "PrecisionGuarantee",
     "Retained",
     "RoutePicker",
+    "ScenarioPlans",
     "TableTransfers",
     "TransferEstimator",
     "apply_filter_chain",
@@ -77,6 +80,7 @@ __all__ = [
     "pick_arms",
     "place_batch",
     "plan",
+    "plan_scenarios",
     "precision_floor",
     "prefer_bit_stable",
     "prefer_strided_input",

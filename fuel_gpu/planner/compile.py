@@ -75,7 +75,7 @@ class _Walk:
         self.kept[_retained(points, slice(None), points.static_ns, options.keep)] = True
         self.capped = np.diff(points.starts) > max(options.keep, 1)
         self.capped[points.point[points.static_ns >= _MAY_SATURATE]] = True
-        self.codes = _listed_codes(points)
+        self.codes = points.listed_codes()
         self.best_ns = self._best_ns().tolist()
 
     def _best_ns(self) -> NDArray[np.uint64]:
@@ -262,16 +262,6 @@ class _Walk:
 
     def _output_bytes(self, node_id: NodeId) -> int:
         return self.graph.node(node_id).type.bytes
-
-
-def _listed_codes(points: DecisionPoints) -> list[list[int]]:
-    """List each node's device codes in the order of its candidates, which lie device by device."""
-    codes, point = points.device_codes, points.point
-    if not len(codes):
-        return [[] for _ in points.nodes]
-    first = np.concatenate([[True], (codes[1:] != codes[:-1]) | (point[1:] != point[:-1])])
-    ends = np.cumsum(np.bincount(point[first], minlength=len(points.nodes)))[:-1]
-    return [part.tolist() for part in np.split(codes[first], ends)]
 
 
 def _retained(

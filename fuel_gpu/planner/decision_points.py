@@ -76,6 +76,20 @@ class DecisionPoints:
     measured: NDArray[np.bool_]
     devices: tuple[Device, ...]
 
+    def listed_codes(self) -> list[list[int]]:
+        """List each node's device codes in the order of its candidates, which lie by device."""
+        if not len(self.point):
+            return [[] for _ in self.nodes]
+        codes, first = self.device_codes, self.first_of_device()
+        ends = np.cumsum(np.bincount(self.point[first], minlength=len(self.nodes)))[:-1]
+        return [part.tolist() for part in np.split(codes[first], ends)]
+
+    def first_of_device(self) -> NDArray[np.intp]:
+        """Give the rows that are the first of their node on their device."""
+        codes, point = self.device_codes, self.point
+        changes = (codes[1:] != codes[:-1]) | (point[1:] != point[:-1])
+        return np.flatnonzero(np.concatenate([np.ones(min(len(codes), 1), np.bool_), changes]))
+
     def choice(self, row: int) -> Choice:
         """Give the kernel, device and rates of one candidate."""
         return self.menus[int(self.menu_of[self.point[row]])].choices[int(self.column[row])]

@@ -21,14 +21,18 @@ from fuel_gpu.planner.options import PlanOptions
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A kernel on a device, with the rates it is priced at and what it promises."""
+    """A kernel on a device, with the rates it is priced at and what it promises.
+
+    `stored` is the dtype of the tensors, at whose memory rate the kernel reads and writes.
+    """
 
     device: Device
     kernel: Kernel
     rates: Rates
     launch_ns: int
     precision: PrecisionGuarantee
-    provenance: Provenance = "fallback"
+    provenance: Provenance
+    stored: str
 
     def candidate(self, flops: int, bytes_moved: int, inbound_transfer_ns: int = 0) -> Candidate:
         """Price the choice for a node's work."""
@@ -137,9 +141,9 @@ def choices_on(
             roundoff = UNIT_ROUNDOFF.get(kernel.dtype)
             if not options.narrower and own is not None and roundoff is not None and roundoff > own:
                 continue
-            rates, launch_ns, provenance = _rates(device, rows, kernel.dtype, stored)
+            rates, launch_ns, provenance = choice_rates(device, rows, kernel.dtype, stored)
             precision = bindings.precision(kernel, graph, node_id)
-            choices.append(Choice(device, kernel, rates, launch_ns, precision, provenance))
+            choices.append(Choice(device, kernel, rates, launch_ns, precision, provenance, stored))
     return tuple(choices)
 
 
@@ -148,9 +152,18 @@ def describe(node_id: NodeId, node: Node) -> str:
     return f"{node.name or node_id} ({node.op})"
 
 
-def _rates(
+def choice_rates(
     device: Device, rows: Mapping[str, DeviceRates] | None, dtype: str, stored: str
 ) -> tuple[Rates, int, Provenance]:
+    """Give the rates, launch overhead (ns) and provenance of a kernel.
+
+    Parameters
+    ----------
+    rows
+        The device's rates by compute dtype; priors where there are none.
+    dtype, stored
+        What the kernel computes in, and what its tensors are stored in.
+    """
     if not rows:
         return prior_rates(device.backend), 0, "fallback"
     compute = rows.get(dtype) or rows["float32"]
