@@ -3,9 +3,9 @@
 from functools import partial
 from typing import Final
 
-from fuel_gpu.kernels.costs_elementwise import TRANSCENDENTAL, per_element
+from fuel_gpu.kernels.costs_elementwise import SOFTMAX, TRANSCENDENTAL, per_element
 from fuel_gpu.kernels.costs_products import attention_core, conv, gemm, matmul, matmul_k
-from fuel_gpu.kernels.costs_reductions import mean_variance, root_mean_square
+from fuel_gpu.kernels.costs_reductions import mean_variance, pool, root_mean_square, times_input
 from fuel_gpu.kernels.operands import FlopFormula, Operands
 
 
@@ -20,25 +20,24 @@ def _matmul_nbits(operands: Operands) -> int:
     return 2 * k * operands.elements + 2 * k * n
 
 
-def _attention_projected(operands: Operands) -> int:
+def _attention_projected(operands: Operands, past_at: int = 4) -> int:
     """com.microsoft Attention: the projection to Q, K and V, then attention over them."""
     data, weight = operands.inputs[0], operands.inputs[1]
     batch, queries, _ = data.shape
     sizes = operands.attributes.get("qkv_hidden_sizes") or [weight.shape[1] // 3] * 3
     heads = operands.integer("num_heads", 1)
-    past = operands.at(4)
+    past = operands.at(past_at)
     keys = queries + (past.shape[3] if past is not None else 0)
     projection = (2 * weight.shape[0] + 1) * batch * queries * weight.shape[1]
     core = attention_core(batch, heads, queries, keys, sizes[0] // heads, sizes[2] // heads)
     return projection + core
 
 
-def _attention_multi_head(operands: Operands) -> int:
+def _attention_multi_head(operands: Operands, grouped: bool = False) -> int:
     """com.microsoft MultiHeadAttention and GroupQueryAttention, after the projections."""
     heads = operands.integer("num_heads", 1)
     query = operands.inputs[0]
     batch, queries = query.shape[0], query.shape[1]
-    grouped = operands.node.op == "GroupQueryAttention"
     kv_heads = operands.integer("kv_num_heads", heads)
     key = operands.at(1)
     if key is None:  # Q, K and V packed into the first input
@@ -70,16 +69,20 @@ def _embed_layer_normalization(operands: Operands) -> int:
 
 _MICROSOFT: Final[dict[str, FlopFormula]] = {
     # products
-    "FusedConv": partial(conv, weight=1),
+    "FusedConv": conv,
     "FusedGemm": gemm,
     "FusedMatMul": _fused_matmul,
     "TransposeMatMul": _fused_matmul,
+    "FusedMatMulActivation": _fused_matmul,
+    "GemmFastGelu": partial(matmul, extra=TRANSCENDENTAL + 8),
+    "QGemm": gemm,
     "MatMulNBits": _matmul_nbits,
     "MatMulIntegerToFloat": partial(matmul, extra=2),
     "DynamicQuantizeMatMul": partial(matmul, extra=2),
     "Attention": _attention_projected,
+    "QAttention": partial(_attention_projected, past_at=8),
     "MultiHeadAttention": _attention_multi_head,
-    "GroupQueryAttention": _attention_multi_head,
+    "GroupQueryAttention": partial(_attention_multi_head, grouped=True),
     # elementwise
     "Gelu": partial(per_element, count=TRANSCENDENTAL + 4),
     "QuickGelu": partial(per_element, count=TRANSCENDENTAL + 5),
@@ -95,12 +98,18 @@ _MICROSOFT: Final[dict[str, FlopFormula]] = {
     "QLinearMul": partial(per_element, count=9),
     "QLinearSigmoid": partial(per_element, count=TRANSCENDENTAL + 9),
     "QLinearLeakyRelu": partial(per_element, count=8),
+    "QLinearConcat": partial(per_element, count=6),  # each input scaled anew
+    "QLinearSoftmax": partial(per_element, count=SOFTMAX + 6),
+    # pooling
+    "QLinearAveragePool": pool,
+    "QLinearGlobalAveragePool": partial(times_input, count=1),
     # normalisation
     "SimplifiedLayerNormalization": root_mean_square,
     "SkipLayerNormalization": _skip_layer_normalization,
     "SkipSimplifiedLayerNormalization": _skip_root_mean_square,
     "EmbedLayerNormalization": _embed_layer_normalization,
     "GroupNorm": mean_variance,
+    "SkipGroupNorm": _skip_layer_normalization,
 }
 
 _MACHINE_LEARNING: Final[dict[str, FlopFormula]] = {

@@ -10,6 +10,9 @@ TRANSCENDENTAL: Final = 8
 """FLOPs counted for one exp, log, sine, tanh, erf or power: a range reduction and a polynomial
 of degree five or six. Division and square root count as one, as hardware has them."""
 
+SOFTMAX: Final = 4 + TRANSCENDENTAL
+"""FLOPs of softmax for one element: maximum, difference, exp, sum, division."""
+
 FLOPS_PER_ELEMENT: Final[dict[str, int]] = {
     # copies and choices of bits: no arithmetic
     "Cast": 0,
@@ -57,6 +60,8 @@ FLOPS_PER_ELEMENT: Final[dict[str, int]] = {
     "Clip": 2,
     "Shrink": 2,
     "Range": 2,
+    "Affine": 2,
+    "ImageScaler": 2,
     "HardSigmoid": 4,  # scale, shift, two clamps
     "HardSwish": 5,  # the same, times x
     "Softsign": 3,  # |x|, + 1, /
@@ -77,6 +82,8 @@ FLOPS_PER_ELEMENT: Final[dict[str, int]] = {
     "Tanh": TRANSCENDENTAL,
     "Erf": TRANSCENDENTAL,
     "Pow": TRANSCENDENTAL,
+    "ScaledTanh": TRANSCENDENTAL + 2,
+    "ParametricSoftplus": 2 * TRANSCENDENTAL + 3,
     "Sigmoid": TRANSCENDENTAL + 3,  # negate, exp, + 1, /
     "Elu": TRANSCENDENTAL + 2,
     "Selu": TRANSCENDENTAL + 3,

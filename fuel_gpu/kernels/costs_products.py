@@ -5,11 +5,8 @@ from math import prod
 from typing import Final
 
 from fuel_gpu.graph.arena import TensorType
-from fuel_gpu.kernels.costs_elementwise import TRANSCENDENTAL
+from fuel_gpu.kernels.costs_elementwise import SOFTMAX, TRANSCENDENTAL
 from fuel_gpu.kernels.operands import FlopFormula, Operands
-
-SOFTMAX: Final = 4 + TRANSCENDENTAL
-"""FLOPs of softmax for one element: maximum, difference, exp, sum, division."""
 
 
 def contracted_length(operands: Operands) -> int:
@@ -23,12 +20,13 @@ def window_products(weight: TensorType) -> int:
     return prod(weight.shape[1:])
 
 
-def conv(operands: Operands, weight: int) -> int:
-    """2 · outputs · (C/groups) · window, plus one addition for a bias; padding counts as data."""
-    kernel = operands.at(weight)
-    assert kernel is not None
-    bias = operands.at(weight + 1) if weight == 1 else operands.at(8)
-    return (2 * window_products(kernel) + (bias is not None)) * operands.elements
+def conv(operands: Operands, weight: int = 1, bias: int = 2) -> int:
+    """2 · outputs · (C/groups) · window, plus one addition for a bias; padding counts as data.
+
+    `weight` and `bias` are the positions of those inputs.
+    """
+    with_bias = operands.at(bias) is not None
+    return (2 * window_products(operands.inputs[weight]) + int(with_bias)) * operands.elements
 
 
 def _conv_transpose(operands: Operands) -> int:
@@ -181,9 +179,9 @@ def _attention(operands: Operands) -> int:
 
 
 FLOPS: Final[dict[str, FlopFormula]] = {
-    "Conv": partial(conv, weight=1),
-    "ConvInteger": partial(conv, weight=1),
-    "QLinearConv": partial(conv, weight=3),
+    "Conv": conv,
+    "ConvInteger": partial(conv, bias=4),  # it has none
+    "QLinearConv": partial(conv, weight=3, bias=8),
     "ConvTranspose": _conv_transpose,
     "DeformConv": _deform_conv,
     "Gemm": gemm,

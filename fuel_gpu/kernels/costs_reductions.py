@@ -4,12 +4,16 @@ from functools import partial
 from math import prod
 from typing import Final
 
-from fuel_gpu.kernels.costs_elementwise import TRANSCENDENTAL
+from fuel_gpu.kernels.costs_elementwise import SOFTMAX, TRANSCENDENTAL
 from fuel_gpu.kernels.operands import FlopFormula, Operands
 
 
-def _times_input(operands: Operands, count: int) -> int:
+def times_input(operands: Operands, count: int) -> int:
     return count * operands.inputs[0].elements
+
+
+def _times_output(operands: Operands, count: int) -> int:
+    return count * operands.elements
 
 
 def _batch_normalization(operands: Operands) -> int:
@@ -34,7 +38,7 @@ def _local_response(operands: Operands) -> int:
     return (1 + window + 2 + TRANSCENDENTAL + 1) * operands.elements
 
 
-def _pool(operands: Operands, count: int = 1) -> int:
+def pool(operands: Operands, count: int = 1) -> int:
     """One operation for each element of each window; padding counts as elements."""
     window: list[int] = operands.attributes.get("kernel_shape", [1])
     return count * prod(window) * operands.elements
@@ -70,6 +74,19 @@ def _resample(operands: Operands) -> int:
     return each * operands.elements
 
 
+def _determinant(operands: Operands) -> int:
+    """2/3 n³ for the LU factors of each n by n matrix."""
+    data = operands.inputs[0]
+    return 2 * data.elements * data.shape[-1] // 3
+
+
+def _multinomial(operands: Operands) -> int:
+    """A softmax and a running sum over the classes, then a draw and a search for each sample."""
+    classes = operands.inputs[0].shape[-1]
+    each = 40 + max(classes - 1, 0).bit_length()
+    return (SOFTMAX + 1) * operands.inputs[0].elements + each * operands.elements
+
+
 def _grid_sample(operands: Operands) -> int:
     axes = len(operands.outputs[0].shape) - 2
     mode = operands.attributes.get("mode", "linear")
@@ -102,36 +119,36 @@ FLOPS: Final[dict[str, FlopFormula]] = {
     "MeanVarianceNormalization": mean_variance,
     "RMSNormalization": root_mean_square,
     "LRN": _local_response,
-    "LpNormalization": partial(_times_input, count=3),
-    # softmax: maximum, difference, exp, sum, division
-    "Softmax": partial(_times_input, count=4 + TRANSCENDENTAL),
-    "LogSoftmax": partial(_times_input, count=4 + TRANSCENDENTAL),
-    "Hardmax": partial(_times_input, count=1),
-    "SoftmaxCrossEntropyLoss": partial(_times_input, count=4 + TRANSCENDENTAL),
-    "NegativeLogLikelihoodLoss": partial(_times_input, count=1),
+    "LpNormalization": partial(times_input, count=3),
+    # softmax
+    "Softmax": partial(times_input, count=SOFTMAX),
+    "LogSoftmax": partial(times_input, count=SOFTMAX),
+    "Hardmax": partial(times_input, count=1),
+    "SoftmaxCrossEntropyLoss": partial(times_input, count=SOFTMAX),
+    "NegativeLogLikelihoodLoss": partial(times_input, count=1),
     # pooling
-    "MaxPool": _pool,
-    "AveragePool": _pool,
-    "LpPool": partial(_pool, count=2),
-    "GlobalMaxPool": partial(_times_input, count=1),
-    "GlobalAveragePool": partial(_times_input, count=1),
-    "GlobalLpPool": partial(_times_input, count=2),
-    "MaxRoiPool": partial(_times_input, count=1),
+    "MaxPool": pool,
+    "AveragePool": pool,
+    "LpPool": partial(pool, count=2),
+    "GlobalMaxPool": partial(times_input, count=1),
+    "GlobalAveragePool": partial(times_input, count=1),
+    "GlobalLpPool": partial(times_input, count=2),
+    "MaxRoiPool": partial(times_input, count=1),
     "RoiAlign": _region_pool,
-    "MaxUnpool": partial(_times_input, count=0),
+    "MaxUnpool": partial(times_input, count=0),
     # reductions
-    "ReduceSum": partial(_times_input, count=1),
-    "ReduceMean": partial(_times_input, count=1),
-    "ReduceMax": partial(_times_input, count=1),
-    "ReduceMin": partial(_times_input, count=1),
-    "ReduceProd": partial(_times_input, count=1),
-    "ReduceL1": partial(_times_input, count=2),
-    "ReduceL2": partial(_times_input, count=2),
-    "ReduceSumSquare": partial(_times_input, count=2),
-    "ReduceLogSum": partial(_times_input, count=1),
-    "ReduceLogSumExp": partial(_times_input, count=3 + TRANSCENDENTAL),
-    "ArgMax": partial(_times_input, count=1),
-    "ArgMin": partial(_times_input, count=1),
+    "ReduceSum": partial(times_input, count=1),
+    "ReduceMean": partial(times_input, count=1),
+    "ReduceMax": partial(times_input, count=1),
+    "ReduceMin": partial(times_input, count=1),
+    "ReduceProd": partial(times_input, count=1),
+    "ReduceL1": partial(times_input, count=2),
+    "ReduceL2": partial(times_input, count=2),
+    "ReduceSumSquare": partial(times_input, count=2),
+    "ReduceLogSum": partial(times_input, count=1),
+    "ReduceLogSumExp": partial(times_input, count=3 + TRANSCENDENTAL),
+    "ArgMax": partial(times_input, count=1),
+    "ArgMin": partial(times_input, count=1),
     # sorting and choosing
     "TopK": _topk,
     "Unique": _sort,
@@ -140,7 +157,10 @@ FLOPS: Final[dict[str, FlopFormula]] = {
     "Resize": _resample,
     "Upsample": _resample,
     "GridSample": _grid_sample,
-    "AffineGrid": partial(_times_input, count=0),
+    "AffineGrid": partial(times_input, count=0),
+    "Det": _determinant,
+    "Multinomial": _multinomial,
+    "MelWeightMatrix": partial(_times_output, count=6),
     "DFT": _fourier,
     "STFT": _fourier,
 }

@@ -41,10 +41,8 @@ _MEMBERS: Final[dict[Family, str]] = {
         com.microsoft.FusedMatMul com.microsoft.FusedGemm com.microsoft.TransposeMatMul
         com.microsoft.FusedMatMulActivation com.microsoft.GemmFastGelu""",
     "attention": """
-        Attention LinearAttention FlexAttention com.microsoft.Attention
-        com.microsoft.MultiHeadAttention com.microsoft.GroupQueryAttention
-        com.microsoft.PackedAttention com.microsoft.PackedMultiHeadAttention
-        com.microsoft.DecoderMaskedMultiHeadAttention""",
+        Attention LinearAttention com.microsoft.Attention
+        com.microsoft.MultiHeadAttention com.microsoft.GroupQueryAttention""",
     "recurrent": "LSTM GRU RNN",
     "elementwise": """
         Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr

@@ -1,0 +1,164 @@
+"""The price of an operation: bytes read and written once, bodies, saturation, whole graphs."""
+
+from pathlib import Path
+
+import onnx
+import pytest
+from one_node import cost, f32, i64, one_node
+
+from fuel_gpu.errors import PlanError
+from fuel_gpu.graph.arena import Graph, Node, TensorType
+from fuel_gpu.graph.onnx_reader import load_onnx
+from fuel_gpu.kernels.costs import FLOPS, OperationCost, graph_cost, operation_cost
+from fuel_gpu.kernels.families import FAMILY
+from fuel_gpu.numbers import U64_MAX
+
+LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+
+
+def test_every_input_is_read_and_every_output_written_once() -> None:
+    assert cost("Add", [f32(2, 3), f32(3)], f32(2, 3)).bytes_moved == 24 + 12 + 24
+    parts = [f32(2, 3), f32(2, 1)]
+    assert cost("Split", [f32(2, 4)], *parts, axis=1) == OperationCost(0, 32 + 24 + 8)
+
+
+def test_a_value_read_twice_is_read_once_even_through_a_view() -> None:
+    graph = Graph()
+    x = graph.push(Node("input", (), f32(2, 8), "input"))
+    flat = graph.push(Node("Reshape", (x,), f32(16), "view"))
+    square = graph.push(Node("Mul", (x, x), f32(2, 8)))
+    both = graph.push(Node("MatMul", (x, flat), f32(2, 8)))
+    assert operation_cost(graph, square).bytes_moved == 64 + 64
+    assert operation_cost(graph, both).bytes_moved == 64 + 64
+    assert operation_cost(graph, flat) == OperationCost(0, 0)
+
+
+@pytest.mark.parametrize("op", ["Gather", "GatherElements", "GatherND"])
+def test_gathering_reads_only_what_it_takes(op: str) -> None:
+    table, ids, rows = f32(30_000, 64), i64(7), f32(7, 64)
+    assert cost(op, [table, ids], rows) == OperationCost(0, 2 * 7 * 64 * 4 + 7 * 8)
+
+
+def test_slicing_reads_only_what_it_takes() -> None:
+    limits = i64(1)
+    assert cost("Slice", [f32(100, 8), limits, limits], f32(3, 8)) == OperationCost(0, 208)
+
+
+def test_scattering_copies_and_writes_over() -> None:
+    priced = cost("ScatterND", [f32(10, 4), i64(2, 1), f32(2, 4)], f32(10, 4))
+    assert priced == OperationCost(0, 2 * 160 + 16 + 2 * 32)
+
+
+@pytest.mark.parametrize("op", ["Transpose", "Concat", "Pad", "Expand", "Tile", "DepthToSpace"])
+def test_moving_data_takes_no_arithmetic(op: str) -> None:
+    assert cost(op, [f32(4, 6)], f32(6, 4)) == OperationCost(0, 192)
+
+
+def test_packed_types_take_their_bits() -> None:
+    nibbles = TensorType("uint4", (10, 3))
+    assert cost("DequantizeLinear", [nibbles, f32()], f32(10, 3)).bytes_moved == 15 + 4 + 120
+
+
+def test_an_operator_without_a_formula_is_estimated_by_its_bytes() -> None:
+    assert cost("org.example.Blur", [f32(10)], f32(10)) == OperationCost(0, 80, True)
+
+
+def test_a_shape_that_is_only_a_bound_makes_an_estimate() -> None:
+    assert cost("Relu", [f32(10)], f32(10), shape_is_bound=True) == OperationCost(10, 80, True)
+
+
+def test_figures_saturate() -> None:
+    huge = f32(2**31, 2**31)
+    priced = cost("MatMul", [huge, huge], huge)
+    assert priced == OperationCost(U64_MAX, U64_MAX)
+
+
+@pytest.mark.parametrize("kind", ["input", "weight", "constant"])
+def test_what_is_no_kernel_is_free(kind: str) -> None:
+    graph = Graph()
+    node_id = graph.push(Node("Add", (), f32(4), kind))  # type: ignore[arg-type]  # each is a Kind
+    assert operation_cost(graph, node_id) == OperationCost(0, 0)
+
+
+def test_shapes_that_do_not_fit_name_the_node() -> None:
+    graph, node_id = one_node("LSTM", [f32(5, 3, 4), f32(32, 4)], f32(5, 1, 3, 8))
+    with pytest.raises(PlanError, match=r"node node \(LSTM\) cannot be priced: .*\[32, 4\]"):
+        operation_cost(graph, node_id)
+
+
+def body(op: str, size: int) -> Graph:
+    """One operation over a vector."""
+    graph = Graph()
+    x = graph.push(Node("input", (), f32(size), "input"))
+    graph.outputs = [graph.push(Node(op, (x,), f32(size)))]
+    return graph
+
+
+def nested(op: str, *bodies: Graph, **attributes: object) -> OperationCost:
+    graph = Graph()
+    x = graph.push(Node("input", (), f32(8), "input"))
+    node = Node(op, (x,), f32(8), attributes=attributes, bodies=bodies)
+    return operation_cost(graph, graph.push(node))
+
+
+def test_if_costs_its_dearer_branch() -> None:
+    assert nested("If", body("Relu", 8), body("Exp", 8)) == OperationCost(64, 64)
+    assert nested("If", body("Relu", 800), body("Exp", 8)) == OperationCost(800, 6400)
+
+
+def test_loop_costs_its_body_so_many_times() -> None:
+    assert nested("Loop", body("Exp", 8), trip_count=5) == OperationCost(320, 320)
+    assert nested("Scan", body("Relu", 8), trip_count=3) == OperationCost(24, 192)
+
+
+def test_loop_of_unknown_length_is_priced_once_and_estimated() -> None:
+    assert nested("Loop", body("Exp", 8), trip_count=None) == OperationCost(64, 64, True)
+
+
+def test_an_estimate_in_a_body_shows() -> None:
+    assert nested("Loop", body("org.example.Blur", 8), trip_count=2).estimated
+    assert nested("If", body("org.example.Blur", 8), body("org.example.Blur", 8)).estimated
+
+
+def test_a_graph_costs_what_its_outputs_need() -> None:
+    graph = body("Relu", 8)
+    graph.push(Node("Exp", (0,), f32(8)))  # read by nothing
+    assert graph_cost(graph) == OperationCost(8, 64)
+
+
+@pytest.mark.parametrize(
+    ("model", "giga_flops"),
+    [("resnet50", 8.18), ("vgg19", 39.3), ("bvlc_alexnet", 1.31)],
+)
+def test_light_graphs_count_what_is_published(model: str, giga_flops: float) -> None:
+    """Convolutions and products only, a multiply-add counted as two, one image of 224 x 224."""
+    graph = load_onnx(LIGHT / f"light_{model}.onnx")
+    products = [k for k, n in enumerate(graph.nodes) if n.op in ("Conv", "Gemm", "MatMul")]
+    total = sum(operation_cost(graph, k).flops for k in products)
+    assert total / 1e9 == pytest.approx(giga_flops, rel=0.01)
+
+
+@pytest.mark.parametrize("path", sorted(LIGHT.glob("*.onnx")), ids=lambda p: p.stem)
+def test_nothing_in_the_light_graphs_is_estimated(path: Path) -> None:
+    graph = load_onnx(path)
+    assert not graph_cost(graph).estimated
+
+
+def test_a_batch_multiplies_the_arithmetic() -> None:
+    once = graph_cost(load_onnx(LIGHT / "light_resnet50.onnx")).flops
+    assert graph_cost(load_onnx(LIGHT / "light_resnet50.onnx", batch=64)).flops == 64 * once
+
+
+def test_every_standard_operator_has_a_family() -> None:
+    """Whatever the installed onnx defines in its own domain is either known or host work."""
+    standard = {s.name for s in onnx.defs.get_all_schemas() if s.domain == ""}
+    assert standard - FAMILY.keys() == set()
+
+
+def test_every_operator_that_computes_has_a_formula() -> None:
+    without = {
+        op
+        for op, family in FAMILY.items()
+        if family not in ("host", "control", "unknown") and op not in FLOPS
+    }
+    assert without == set()
