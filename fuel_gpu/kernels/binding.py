@@ -63,7 +63,11 @@ _ON_CUDA: Final[frozenset[Family]] = _ON_OPENCL | {
     "sort",
     "quantised",
 }
-_PRODUCTS: Final[frozenset[Family]] = frozenset({"conv", "matmul", "attention", "recurrent"})
+_WITH_TF32: Final[frozenset[Family]] = frozenset({"conv", "matmul"})
+_ALTERNATIVES: Final[frozenset[Family]] = (
+    _EVERYWHERE | {"attention", "recurrent", "resample", "fourier"}
+) - {"movement"}
+"""Families with a kernel for each compute dtype; the others work in the dtype that is stored."""
 
 _FLOATING: Final[dict[str, tuple[str, ...]]] = {
     "cpu": ("float32", "float64"),
@@ -90,6 +94,9 @@ class BindingTable:
     deterministic: bool = False
     _added: tuple[_Added, ...] = ()
     _found: dict[tuple[str, str, str], tuple[Kernel, ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    _promised: dict[tuple[Kernel, str], PrecisionGuarantee] = field(
         default_factory=dict, compare=False, repr=False
     )
 
@@ -133,14 +140,18 @@ class BindingTable:
     ) -> "BindingTable":
         """Give a table that also has `kernel`, for these operators on tensors of these dtypes."""
         added = _Added(kernel, frozenset(ops), frozenset(dtypes), precision)
-        return replace(self, _added=(*self._added, added), _found={})
+        return replace(self, _added=(*self._added, added), _found={}, _promised={})
 
     def precision(self, kernel: Kernel, graph: Graph, node_id: NodeId) -> PrecisionGuarantee:
         """State what a kernel promises about a node's result."""
         node = graph.node(node_id)
-        for added in self._added:
-            if added.kernel == kernel and node.op in added.ops:
-                return added.precision
+        if self._added and not self._promised:
+            for added in self._added:
+                for op in added.ops:
+                    self._promised.setdefault((added.kernel, op), added.precision)
+        promised = self._promised.get((kernel, node.op))
+        if promised is not None:
+            return promised
         operands = operands_of(graph, node_id)
         return claim(
             family_of(node.op),
@@ -193,12 +204,12 @@ def _compute_dtypes(family: Family, stored: str, backend: str) -> tuple[str, ...
     offered = _FLOATING.get(backend)
     if offered is None or not _has(backend, family, stored):
         return ()
-    if family in ("movement", "control", "host", "unknown") or stored not in UNIT_ROUNDOFF:
+    if family not in _ALTERNATIVES or stored not in UNIT_ROUNDOFF:
         return (stored,)
     if stored == "float64":
         return ("float64",) if "float64" in offered else ()
     if stored == "float32":
-        return tuple(d for d in offered if d != "tf32" or family in _PRODUCTS)
+        return tuple(d for d in offered if d != "tf32" or family in _WITH_TF32)
     return tuple(d for d in (stored, "float32") if d in offered or backend == "cpu")
 
 
