@@ -8,7 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-CONFIDENCE = 0.95
+OUTSIDE = 20
+"""The interval may miss the median once in so many times: 95 % confidence."""
+
 FEWEST_FOR_INTERVAL = 6
 """Below six samples no pair of them encloses the median with 95 % confidence."""
 
@@ -81,10 +83,11 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
 @lru_cache(maxsize=4096)
 def _enclosing_rank(n: int) -> int:
     """Give the k of `median_interval`, at least 1."""
-    outside = math.floor((1 - CONFIDENCE) * 2**n)  # the two tails together, in units of 2**-n
-    below, rank = 0, 0
-    while 2 * (below + math.comb(n, rank)) <= outside:
-        below += math.comb(n, rank)
+    outside = 2**n // OUTSIDE  # the two tails together, in units of 2**-n
+    below, rank, binomial = 0, 0, 1
+    while 2 * (below + binomial) <= outside:
+        below += binomial
+        binomial = binomial * (n - rank) // (rank + 1)
         rank += 1
     return max(rank, 1)
 

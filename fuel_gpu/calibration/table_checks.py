@@ -107,11 +107,8 @@ def _rate_problems(rate: Rate, ids: list[str], where: str) -> Iterator[str]:
     if not 0 <= rate.launch_ns <= _LONGEST_LAUNCH_NS:
         yield f"launch_ns is {rate.launch_ns}, not between 0 and a minute - at `{where}.launch_ns`"
 
-
     for name in ("flops", "bytes", "launch"):
-        yield from _interval_problems(
-            getattr(rate, f"{name}_interval"), f"{where}.{name}_interval"
-        )
+        yield from _interval_problems(getattr(rate, f"{name}_interval"), f"{where}.{name}_interval")
         if any(not 0 <= sample < math.inf for sample in getattr(rate, f"{name}_samples")):
             yield f"a sample is below zero - at `{where}.{name}_samples`"
 

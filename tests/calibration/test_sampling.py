@@ -36,7 +36,7 @@ def test_interval_takes_the_ranks_that_the_binomial_gives(n: int, low: int, high
     assert median_interval(list(range(n, 0, -1))) == (low, high)
 
 
-@pytest.mark.parametrize("n", range(6, 200))
+@pytest.mark.parametrize("n", [*range(6, 200), 2_000, 10_000])
 def test_interval_has_95_percent_and_the_next_narrower_one_has_not(n: int) -> None:
     rank = int(median_interval(list(range(1, n + 1)))[0])
     assert 1 - 2 * binom.cdf(rank - 1, n, 0.5) >= 0.95

@@ -58,7 +58,7 @@ class CpuDevice:
         """Multiply with NumPy's BLAS, on as many threads as it takes."""
         check = ProductCheck(n, dtype)
         a, b = check.operands()
-        c = np.empty((n, n), dtype=dtype)
+        c = np.zeros((n, n), dtype=dtype)
         return Workload(
             2 * n**3, lambda: timed(lambda: np.matmul(a, b, out=c)), lambda: check.accepts(c)
         )

@@ -97,7 +97,7 @@ class CudaDevice:
             b = np.ascontiguousarray(b.T)
         left, right = self._sent(a), self._sent(b)
         product = np.zeros((n, n), dtype=gemm.numpy_product)
-        result = self.alloc(product.nbytes)
+        result = self._sent(product)  # zeros: a freed buffer may hold an earlier right product
         one, zero = np.ones(1, gemm.scale), np.zeros(1, gemm.scale)
         # cuBLAS is column-major: row-major c = a b is column-major c' = b' a'.
         first = cublas.CUBLAS_OP_T if kernel == _TRANSPOSED else cublas.CUBLAS_OP_N
@@ -125,7 +125,7 @@ class CudaDevice:
         """Copy one buffer of the card to another."""
         host, back = np.zeros(nbytes, dtype=np.uint8), np.zeros(nbytes, dtype=np.uint8)
         number_words(host)
-        src, dst = self._sent(host), self.alloc(nbytes)
+        src, dst = self._sent(host), self._sent(back)
         kind = self._cuda.runtime.memcpyDeviceToDevice
 
         def correct() -> bool:

@@ -106,7 +106,7 @@ class OpenClDevice:
         pitch = n + _PITCH_BYTES // np.dtype(dtype).itemsize
         left, right = (self._sent(padded(matrix, pitch)) for matrix in check.operands())
         product = np.zeros((n, pitch), dtype=_TYPES[dtype].numpy_product)
-        result = self._buffer(product.nbytes)
+        result = self._sent(product)  # zeros: a freed buffer may hold an earlier right product
         group: tuple[int, ...] | None = None
         if kernel == _TILES:
             items, group = (n // _TILE_SHARE, n // _TILE_SHARE), _TILE_GROUP
@@ -130,9 +130,9 @@ class OpenClDevice:
     def stream(self, dtype: str, kernel: str, nbytes: int) -> Workload:
         """Copy one buffer to another."""
         width = _STREAM_WIDTHS[kernel]
-        host, back = np.empty(nbytes, dtype=np.uint8), np.empty(nbytes, dtype=np.uint8)
+        host, back = np.zeros(nbytes, dtype=np.uint8), np.zeros(nbytes, dtype=np.uint8)
         number_words(host)
-        src, dst = self._sent(host), self._buffer(nbytes)
+        src, dst = self._sent(host), self._sent(back)
         built = self._kernel("stream", dtype, width=width, rows=1)
         items = (nbytes // np.dtype(dtype).itemsize // width,)
 

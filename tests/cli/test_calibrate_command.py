@@ -1,0 +1,283 @@
+"""``fuel-gpu calibrate``: what it prints, writes, refuses, and keeps when it is stopped."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fuel_gpu.calibration.calibrate as calibration
+import fuel_gpu.calibration.verify as verification
+import fuel_gpu.probes.machine as machine
+from fuel_gpu.calibration.curves import line_curve
+from fuel_gpu.calibration.progress import Interrupted
+from fuel_gpu.calibration.staleness import describe_machine
+from fuel_gpu.calibration.table import FORMAT_VERSION, Point, Rate, Table, Transfer
+from fuel_gpu.calibration.table_file import decode_table, load_table, save_table
+from fuel_gpu.calibration.verify import HeldOut, Verification
+from fuel_gpu.cli.main import run
+from fuel_gpu.device import Device
+from fuel_gpu.probes.report import DeviceInfo, ProbeReport
+
+CPU = DeviceInfo(id="cpu:0", backend="cpu", name="a processor", memory_bytes=2**34)
+CARD = DeviceInfo(id="cuda:0", backend="cuda", name="a card", memory_bytes=2**33)
+REPORT = ProbeReport(devices=(CPU, CARD))
+
+
+def measured(*notes: str) -> Table:
+    points = (
+        Point(bytes=4096, ns=8_000),
+        Point(bytes=65536, ns=32_768, flags=("drift",)),
+        Point(bytes=2**20, ns=2**17),
+        Point(bytes=2**28, ns=2**24),
+    )
+    return Table(
+        version=FORMAT_VERSION,
+        machine=describe_machine(REPORT),
+        created="2025-01-01T00:00:00+00:00",
+        devices=REPORT.devices,
+        transfers=(
+            Transfer(
+                src="cpu:0",
+                dst="cuda:0",
+                points=points,
+                curve=line_curve(8_000, 16.0),
+                provenance="measured",
+            ),
+        ),
+        rates=(
+            Rate(
+                device="cuda:0",
+                dtype="float32",
+                flops_per_ns=1234.0,
+                bytes_per_ns=None,
+                launch_ns=5_500,
+                provenance="measured",
+                flops_kernel="cuBLAS, n 4096",
+            ),
+        ),
+        notes=notes,
+    )
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Put a calibration that only notes how it was called in place of the real one."""
+    noted: list[dict[str, Any]] = []
+
+    def fake(report: ProbeReport, **options: Any) -> Table:
+        noted.append({"report": report, **options})
+        return measured()
+
+    monkeypatch.setattr(machine, "probe", lambda *args, **options: REPORT)
+    monkeypatch.setattr(calibration, "calibrate", fake)
+    return noted
+
+
+def test_the_table_is_written_and_summarised(
+    calls: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.json"
+    assert run(["calibrate", "--table", str(path)]) == 0
+    assert load_table(path) == measured()
+    shown = capsys.readouterr()
+    line = next(text for text in shown.out.splitlines() if "pageable" in text).split()
+    # from, to, memory, latency, then GB/s at 64 KiB (doubtful), at 1 MiB, at the largest size
+    assert line[:9] == ["cpu:0", "cuda:0", "pageable", "8", "us", "2", "~", "8", "16"]
+    line = next(text for text in shown.out.splitlines() if "float32" in text).split()
+    assert line[:6] == ["cuda:0", "float32", "1234", "-", "5.50", "us"]
+    assert f"table written: {path}" in shown.err
+    assert calls[0]["full"] is False
+    assert calls[0]["devices"] is None
+    assert calls[0]["earlier"] is None
+
+
+def test_json_is_the_table_and_nothing_else(
+    calls: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["calibrate", "--json", "--full", "--table", str(tmp_path / "t.json")]) == 0
+    assert decode_table(capsys.readouterr().out.encode()) == measured()
+    assert calls[0]["full"] is True
+
+
+def test_an_earlier_table_is_handed_on(calls: list[dict[str, Any]], tmp_path: Path) -> None:
+    path = save_table(measured("cuda:0: earlier"), tmp_path / "t.json")
+    assert run(["calibrate", "--table", str(path)]) == 0
+    assert calls[0]["earlier"] == measured("cuda:0: earlier")
+
+
+def test_a_damaged_earlier_table_is_replaced_and_named(
+    calls: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.json"
+    path.write_text('{"version": 1,')
+    assert run(["calibrate", "--table", str(path)]) == 0
+    assert "the earlier table cannot be used and is replaced" in capsys.readouterr().err
+    assert load_table(path) == measured()
+
+
+@pytest.mark.parametrize(
+    ("options", "devices"),
+    [
+        (["--device", "cuda"], [Device("cuda", 0)]),
+        (["--device", "cuda:0", "--device", "cpu:0"], [Device("cuda"), Device("cpu")]),
+        (["--without-device", "cuda:0"], [Device("cpu")]),
+    ],
+)
+def test_devices_are_chosen(
+    calls: list[dict[str, Any]], tmp_path: Path, options: list[str], devices: list[Device]
+) -> None:
+    assert run(["calibrate", *options, "--table", str(tmp_path / "t.json")]) == 0
+    assert calls[0]["devices"] == devices
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--device", "cuda:3"], "no device cuda:3 to measure; there are cpu:0, cuda:0"),
+        (["--without-device", "opencl:0"], "no device opencl:0 to measure"),
+        (["--device", "12"], "'12' is not a device"),
+        (["--device", "cpu", "--without-device", "cpu"], "no device is left to measure"),
+        (["--quick", "--full"], "--quick and --full exclude each other"),
+    ],
+)
+def test_wrong_usage_is_status_2(
+    calls: list[dict[str, Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    message: str,
+) -> None:
+    assert run(["calibrate", *options, "--table", str(tmp_path / "t.json")]) == 2
+    assert message in capsys.readouterr().err
+    assert calls == []
+
+
+def test_checkpoints_are_saved_as_they_come(
+    calls: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.json"
+
+    def dies(report: ProbeReport, *, checkpoint: Callable[[Table], None], **options: Any) -> Table:
+        checkpoint(measured("cuda:0: so far"))
+        raise RuntimeError("the parent dies")
+
+    monkeypatch.setattr(calibration, "calibrate", dies)
+    assert run(["calibrate", "--table", str(path)]) == 1
+    assert load_table(path).notes == ("cuda:0: so far",)
+
+
+def test_an_interrupted_calibration_is_saved_and_is_status_1(
+    calls: list[dict[str, Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "t.json"
+
+    def interrupted(report: ProbeReport, *, progress: Callable[..., None], **options: Any) -> Table:
+        progress(Interrupted("cuda:0"))
+        return measured("cuda:0: interrupted by Ctrl-C; what was finished by then is kept")
+
+    monkeypatch.setattr(calibration, "calibrate", interrupted)
+    assert run(["calibrate", "--table", str(path)]) == 1
+    shown = capsys.readouterr().err
+    assert "interrupted while measuring cuda:0: what is finished is kept" in shown
+    assert f"incomplete table written: {path}" in shown
+    assert load_table(path).notes[0].startswith("cuda:0: interrupted")
+
+
+def test_nothing_measured_is_an_error_that_leaves_the_earlier_table(
+    calls: list[dict[str, Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = save_table(measured(), tmp_path / "t.json")
+    empty = Table(
+        version=1,
+        machine=describe_machine(REPORT),
+        created="",
+        devices=(),
+        transfers=(),
+        rates=(),
+        notes=("cuda:0: its measuring process crashed",),
+    )
+    monkeypatch.setattr(calibration, "calibrate", lambda report, **options: empty)
+    assert run(["calibrate", "--table", str(path)]) == 1
+    assert "nothing was measured: cuda:0: its measuring process" in capsys.readouterr().err
+    assert load_table(path) == measured()
+
+
+def test_verify_prints_predicted_against_measured(
+    calls: list[dict[str, Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = save_table(measured(), tmp_path / "t.json")
+    point = Point(bytes=5792, ns=10_000, interval=(9_000, 11_000))
+    held_out = HeldOut(
+        src="cpu:0", dst="cuda:0", memory="pageable", predicted_ns=11_000, measured=point
+    )
+    monkeypatch.setattr(
+        verification, "verify", lambda table, report, **options: Verification((held_out,), ("n",))
+    )
+    assert run(["calibrate", "--verify", "--table", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "+10.0%" in shown
+    assert "cpu:0 to cuda:0, pageable: median error 10.0%, worst 10.0% over 1 sizes" in shown
+    assert "note: n" in shown
+    assert calls == []
+
+
+def start_calibration(folder: Path) -> subprocess.Popen[bytes]:
+    """Measure a plugin's two devices, of which the second hangs; the first is in the table."""
+    distribution = folder / "npu_plugin-1.0.dist-info"
+    distribution.mkdir()
+    (distribution / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: npu-plugin\nVersion: 1.0\n"
+    )
+    (distribution / "entry_points.txt").write_text("[fuel_gpu.probes]\nnpu = npu_plugin\n")
+    plugin = Path(__file__).parents[1] / "calibration"
+    command = ["-m", "fuel_gpu.cli.main", "calibrate", "--device", "npu:0", "--device", "npu:1"]
+    path = folder / "t.json"
+    process = subprocess.Popen(
+        [sys.executable, *command, "--table", str(path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(folder), str(plugin), *sys.path]),
+            "NPU_DEVICES": "good,hang",
+        },
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if b"npu:1" in line:  # its measuring has begun, so the first device's has ended
+            return process
+    raise AssertionError("the second device was never begun")
+
+
+def test_ctrl_c_leaves_a_table_of_what_is_finished(tmp_path: Path) -> None:
+    process = start_calibration(tmp_path)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert b"interrupted while measuring npu:1: what is finished is kept" in errors
+    assert b"Traceback" not in errors
+    table = load_table(tmp_path / "t.json")
+    assert [r.device for r in table.rates] == ["npu:0"]
+    assert any(note.startswith("npu:1: interrupted by Ctrl-C") for note in table.notes)
+
+
+def test_a_kill_leaves_a_table_of_what_is_finished(tmp_path: Path) -> None:
+    process = start_calibration(tmp_path)
+    process.kill()
+    process.communicate(timeout=30)
+    assert [r.device for r in load_table(tmp_path / "t.json").rates] == ["npu:0"]
