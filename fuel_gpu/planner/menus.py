@@ -135,13 +135,16 @@ def choices_on(
     choices: list[Choice] = []
     for device in devices:
         rows = options.rates.get(device)
+        priced: dict[str, tuple[Rates, int, Provenance]] = {}
         for kernel in bindings.kernels(node, input_types, device.backend):
             if rows is not None and kernel.dtype != stored and kernel.dtype not in rows:
                 continue
             roundoff = UNIT_ROUNDOFF.get(kernel.dtype)
             if not options.narrower and own is not None and roundoff is not None and roundoff > own:
                 continue
-            rates, launch_ns, provenance = choice_rates(device, rows, kernel.dtype, stored)
+            if kernel.dtype not in priced:
+                priced[kernel.dtype] = choice_rates(device, rows, kernel.dtype, stored)
+            rates, launch_ns, provenance = priced[kernel.dtype]
             precision = bindings.precision(kernel, graph, node_id)
             choices.append(Choice(device, kernel, rates, launch_ns, precision, provenance, stored))
     return tuple(choices)
