@@ -64,9 +64,12 @@ _ON_CUDA: Final[frozenset[Family]] = _ON_OPENCL | {
     "quantised",
 }
 _WITH_TF32: Final[frozenset[Family]] = frozenset({"conv", "matmul"})
-_ALTERNATIVES: Final[frozenset[Family]] = (
-    _EVERYWHERE | {"attention", "recurrent", "resample", "fourier"}
-) - {"movement"}
+_ALTERNATIVES: Final[frozenset[Family]] = _EVERYWHERE - {"movement"} | {
+    "attention",
+    "recurrent",
+    "resample",
+    "fourier",
+}
 """Families with a kernel for each compute dtype; the others work in the dtype that is stored."""
 
 _FLOATING: Final[dict[str, tuple[str, ...]]] = {

@@ -1,10 +1,11 @@
 """What a shipped kernel promises about its result, from its family, dtypes and sum length.
 
-Every bound is a worst case, so it holds for any order of summation. Sources: N. J. Higham,
-Accuracy and Stability of Numerical Algorithms, 2nd edition, sections 1.5 (mixed forward-backward
-error), 3.1 (γ_n = n·u / (1 - n·u)) and 3.5 (sums of products); for elementary functions the
-makers' tables named at `FUNCTION_ULP`. ULPs count from the correctly rounded result in the dtype
-that the tensor is stored in.
+Every bound is a worst case over all inputs within the dtype's range, and holds for any order of
+summation. ULPs count from the correctly rounded result, in the dtype that the tensor is stored
+in. Where inputs are rounded first, or an operator adds, the relative bound is one of mixed error:
+relative to the sum of the absolute terms. Sources: N. J. Higham, Accuracy and Stability of
+Numerical Algorithms, 2nd edition, sections 1.5 (mixed forward-backward error), 3.1 (γ_n) and 3.5
+(sums of products); for elementary functions the makers' tables named at `FUNCTION_ULP`.
 """
 
 import math
@@ -12,7 +13,8 @@ from functools import lru_cache
 from typing import Final
 
 from fuel_gpu.dtypes import UNIT_ROUNDOFF
-from fuel_gpu.kernels.costs_elementwise import FLOPS_PER_ELEMENT, TRANSCENDENTAL
+from fuel_gpu.kernels import costs_contrib, costs_elementwise
+from fuel_gpu.kernels.costs_elementwise import TRANSCENDENTAL
 from fuel_gpu.kernels.families import CHOOSING, Family
 from fuel_gpu.kernels.precision import UNAUDITED, PrecisionGuarantee
 
@@ -36,10 +38,29 @@ metal   Metal Shading Language specification, precise mode; pow is loosest
 DIVISION_ULP: Final[dict[str, float]] = {"opencl": 3.0, "vulkan": 3.0}
 """Division, reciprocal and square root, from the same tables; elsewhere rounded correctly."""
 
+EXACT: Final = PrecisionGuarantee(True, 0, 0.0, 0.0, "moves bits or chooses among them")
+INTEGER: Final = PrecisionGuarantee(True, 0, 0.0, 0.0, "integer arithmetic, modulo 2**bits")
+ONE_STEP: Final = PrecisionGuarantee(
+    True, None, None, 1.0, "exact integer sums; scaled, so one step of the output near a tie"
+)
+NO_BOUND: Final = PrecisionGuarantee(True, notes="deterministic, no stated bound")
+
+_ROUNDINGS: Final = {**costs_elementwise.FLOPS_PER_ELEMENT, **costs_contrib.FLOPS_PER_ELEMENT}
+"""FLOPs of one element; by TRANSCENDENTAL they fall into functions and single roundings."""
+
 _DIVISIONS: Final = frozenset({"Div", "Reciprocal", "Sqrt"})
+_INTEGER_PRODUCTS: Final = frozenset({"ConvInteger", "MatMulInteger"})
+_TO_FLOAT: Final = frozenset(
+    {
+        "DequantizeLinear",
+        "com.microsoft.DequantizeLinear",
+        "com.microsoft.DynamicQuantizeMatMul",
+        "com.microsoft.MatMulIntegerToFloat",
+    }
+)
 
 _ACCUMULATES_WIDE: Final = frozenset({"tf32", "float16", "bfloat16"})
-"""Compute dtypes whose products are summed in float32."""
+"""Compute dtypes whose terms are summed in float32."""
 
 _SUMMING: Final[frozenset[Family]] = frozenset(
     {
@@ -55,17 +76,22 @@ _SUMMING: Final[frozenset[Family]] = frozenset(
         "fourier",
     }
 )
-_STEPS_AROUND: Final[dict[Family, tuple[int, int]]] = {
+
+_AROUND: Final[dict[str, tuple[int, int]]] = {
+    "reduction": (1, 0),  # the mean's division, the norm's root
+    "pooling": (1, 0),
     "softmax": (2, 1),  # difference, division; exp
     "normalisation": (8, 0),  # centring, squaring, 1/sigma, scale, shift
     "attention": (4, 1),  # scaling and the softmax
     "recurrent": (7, 5),  # the cell: three sigmoids and two tanhs
     "resample": (4, 0),  # the coordinate and its weights
+    "fourier": (0, 1),  # the twiddle factors
+    "LRN": (4, 1),
+    "LogSoftmax": (2, 2),
+    "ReduceLogSum": (0, 1),
+    "ReduceLogSumExp": (1, 2),
 }
-"""Roundings and elementary functions before and after the sum."""
-
-EXACT: Final = PrecisionGuarantee(True, 0, 0.0, 0.0, "moves bits or chooses among them")
-INTEGER: Final = PrecisionGuarantee(True, 0, 0.0, 0.0, "integer arithmetic, modulo 2**bits")
+"""Roundings and elementary functions before and after the sum, by family or operator."""
 
 
 def gamma(terms: float, unit_roundoff: float) -> float:
@@ -99,25 +125,31 @@ def claim(
     deterministic
         Whether cuda's products use only algorithms that give the same bits again.
     """
-    stable = deterministic or not _may_vary(family, backend)
     if family in ("control", "host", "unknown", "random"):
         return UNAUDITED
-    u, u_stored = UNIT_ROUNDOFF.get(compute), UNIT_ROUNDOFF.get(stored)
-    if family == "movement" or (u is None and family in ("scatter", "sort")):
+    if family == "movement":
         return EXACT
-    if u is None:
-        return INTEGER if family != "quantised" else _quantised(stable)
-    if u_stored is None:
-        u_stored = u
-    if family in ("scatter", "sort"):
-        return _scatter(stable, max(u - u_stored, 0.0))
+    if compute.startswith(("int", "uint", "bool")):
+        return INTEGER if family != "quantised" or op in _INTEGER_PRODUCTS else ONE_STEP
+    u = UNIT_ROUNDOFF.get(compute)
+    if u is None:  # eight-bit floats, complex numbers
+        return UNAUDITED
+    u_stored = UNIT_ROUNDOFF.get(stored, u)
+    stable = deterministic or not _may_vary(family, backend)
+    if op == "com.microsoft.MatMulNBits":
+        return _summed("matmul", op, backend, stable, compute, u_stored, terms)
     if family == "quantised":
-        return _quantised(stable)
+        return _elementwise(op, backend, u, u_stored, 3) if op in _TO_FLOAT else ONE_STEP
+    if family == "sort":
+        return NO_BOUND if op == "NonMaxSuppression" else EXACT
+    if family == "scatter":
+        adds = terms > 1
+        return _summed(family, op, backend, stable, compute, u_stored, terms) if adds else EXACT
     if op in CHOOSING:
-        return _chosen(stable, u, u_stored)
+        return _chosen(u, u_stored)
     if family in _SUMMING:
-        return _summed(family, backend, stable, compute, u_stored, terms)
-    return _elementwise(op, backend, stable, u, u_stored, terms)
+        return _summed(family, op, backend, stable, compute, u_stored, terms)
+    return _elementwise(op, backend, u, u_stored, terms)
 
 
 def _may_vary(family: Family, backend: str) -> bool:
@@ -125,55 +157,62 @@ def _may_vary(family: Family, backend: str) -> bool:
     return backend == "cuda" and family in ("conv", "matmul", "attention", "recurrent", "scatter")
 
 
-def _chosen(stable: bool, u: float, u_stored: float) -> PrecisionGuarantee:
+def _chosen(u: float, u_stored: float) -> PrecisionGuarantee:
     if u <= u_stored:
-        return PrecisionGuarantee(stable, 0, 0.0, 0.0, "chooses or masks: rounds nothing")
+        return EXACT
     note = "inputs rounded once to the compute dtype, within its range"
-    return PrecisionGuarantee(stable, 0.5 * u / u_stored, u, None, note)
+    return PrecisionGuarantee(True, 0.5 * u / u_stored, u, None, note)
 
 
 def _summed(
-    family: Family, backend: str, stable: bool, compute: str, u_stored: float, terms: int
+    family: Family,
+    op: str,
+    backend: str,
+    stable: bool,
+    compute: str,
+    u_stored: float,
+    terms: int,
 ) -> PrecisionGuarantee:
-    """γ_n of the dtype that sums, 2u for two inputs that were rounded, u for the rounded result."""
+    """γ_n of the dtype that sums; twice u for factors rounded first; u for the rounded result."""
     u = UNIT_ROUNDOFF[compute]
     summing = UNIT_ROUNDOFF["float32"] if compute in _ACCUMULATES_WIDE else u
-    roundings, functions = _STEPS_AROUND.get(family, (0, 0))
+    roundings, functions = _AROUND.get(op) or _AROUND.get(family, (0, 0))
     bound = gamma(terms + roundings + functions * _function_error(backend), summing)
-    if u > u_stored:
-        bound += 2 * u
-    if u_stored > summing:
-        bound += u_stored
     note = f"{terms} terms, relative to the sum of their absolute values (Higham 3.5)"
+    if u > u_stored:
+        bound = _both(bound, _both(u, u))
+        note += "; factors rounded to the compute dtype, within its range"
+    if u_stored > summing:
+        bound = _both(bound, u_stored)
     if family == "recurrent":
         note += "; for one step, given its input and state"
     return PrecisionGuarantee(stable, None, bound, None, note)
 
 
 def _elementwise(
-    op: str, backend: str, stable: bool, u: float, u_stored: float, terms: int
+    op: str, backend: str, u: float, u_stored: float, otherwise: int
 ) -> PrecisionGuarantee:
     """Count elementary functions and single roundings, as the operator's FLOPs do.
 
-    With narrowed inputs the bound is a mixed one: the result is within it of the exact result
-    for inputs changed by no more than it.
+    `otherwise` is how many roundings an operator has whose number depends on its inputs.
     """
-    functions, roundings = divmod(FLOPS_PER_ELEMENT.get(op, terms), TRANSCENDENTAL)
+    functions, roundings = divmod(_ROUNDINGS.get(op, otherwise), TRANSCENDENTAL)
     division_ulp = DIVISION_ULP.get(backend, 0.0) if op in _DIVISIONS else 0.0
     error = _function_error(backend) * functions + (2 * division_ulp + 1) * roundings
-    bound = error * u
+    bound = gamma(error, u)
     if u > u_stored:
         note = "mixed error: inputs rounded to the compute dtype, within its range (Higham 1.5)"
-        return PrecisionGuarantee(stable, None, bound + 2 * u, None, note)
+        return PrecisionGuarantee(True, None, _both(bound, _both(u, u)), None, note)
     if u < u_stored:
-        ulp = 0.0 if functions == 0 and roundings == 1 else 1.0
+        if functions == 0 and roundings == 1:  # twice rounded is once rounded, at these widths
+            return PrecisionGuarantee(True, 0.0, u_stored, None, "one operation, rounded")
         note = "computed wider than stored, then rounded once"
-        return PrecisionGuarantee(stable, ulp, bound + u_stored, None, note)
+        return PrecisionGuarantee(True, 1.0, _both(bound, u_stored), None, note)
     if functions + roundings == 1:
         ulp = FUNCTION_ULP[backend] if functions else division_ulp
-        return PrecisionGuarantee(stable, ulp, bound, None, "one operation, rounded")
+        return PrecisionGuarantee(True, ulp, error * u, None, "one operation, rounded")
     note = f"{functions} elementary functions and {roundings} roundings, mixed error (Higham 1.5)"
-    return PrecisionGuarantee(stable, None, bound, None, note)
+    return PrecisionGuarantee(True, None, bound, None, note)
 
 
 def _function_error(backend: str) -> float:
@@ -181,14 +220,6 @@ def _function_error(backend: str) -> float:
     return 2 * FUNCTION_ULP[backend] + 1
 
 
-def _scatter(stable: bool, narrowing: float) -> PrecisionGuarantee:
-    if narrowing:
-        return PrecisionGuarantee(stable, None, 2 * narrowing, None, "values rounded once")
-    return PrecisionGuarantee(stable, 0, 0.0, 0.0, "moves or orders values")
-
-
-def _quantised(stable: bool) -> PrecisionGuarantee:
-    """Integer products are exact; scale, round and clamp leave half a step of the output."""
-    return PrecisionGuarantee(
-        stable, None, UNIT_ROUNDOFF["float32"] * 4, None, "exact integer sums, scaled in float32"
-    )
+def _both(first: float, second: float) -> float:
+    """Bound one relative error after another: (1 + a)(1 + b) - 1."""
+    return first + second + first * second

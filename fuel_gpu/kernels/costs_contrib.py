@@ -4,7 +4,15 @@ from functools import partial
 from typing import Final
 
 from fuel_gpu.kernels.costs_elementwise import SOFTMAX, TRANSCENDENTAL, per_element
-from fuel_gpu.kernels.costs_products import attention_core, conv, gemm, matmul, matmul_k
+from fuel_gpu.kernels.costs_products import (
+    attention_core,
+    conv,
+    gemm,
+    gemm_k,
+    matmul,
+    matmul_k,
+    window_products,
+)
 from fuel_gpu.kernels.costs_reductions import mean_variance, pool, root_mean_square, times_input
 from fuel_gpu.kernels.operands import FlopFormula, Operands
 
@@ -67,6 +75,30 @@ def _embed_layer_normalization(operands: Operands) -> int:
     return (2 + 7) * operands.elements
 
 
+FLOPS_PER_ELEMENT: Final[dict[str, int]] = {
+    "com.microsoft.Gelu": TRANSCENDENTAL + 4,
+    "com.microsoft.QuickGelu": TRANSCENDENTAL + 5,
+    "com.microsoft.FastGelu": TRANSCENDENTAL + 7,  # the tanh form, with x cubed
+    "com.microsoft.BiasGelu": TRANSCENDENTAL + 5,
+    "com.microsoft.BiasSplitGelu": TRANSCENDENTAL + 6,
+    "com.microsoft.BiasAdd": 2,
+    "com.microsoft.BiasDropout": 2,
+    "com.microsoft.RotaryEmbedding": 3,
+    "com.microsoft.QuantizeLinear": 4,
+    "com.microsoft.DequantizeLinear": 2,
+    "com.microsoft.QLinearAdd": 9,
+    "com.microsoft.QLinearMul": 9,
+    "com.microsoft.QLinearSigmoid": TRANSCENDENTAL + 9,
+    "com.microsoft.QLinearLeakyRelu": 8,
+    "com.microsoft.QLinearConcat": 6,  # each input scaled anew
+    "com.microsoft.QLinearSoftmax": SOFTMAX + 6,
+    "ai.onnx.ml.Scaler": 2,
+    "ai.onnx.ml.Imputer": 1,
+    "ai.onnx.ml.Binarizer": 1,
+    "ai.onnx.ml.Normalizer": 3,
+}
+"""FLOPs of one element of the output, by operator with its domain."""
+
 _MICROSOFT: Final[dict[str, FlopFormula]] = {
     # products
     "FusedConv": conv,
@@ -83,23 +115,6 @@ _MICROSOFT: Final[dict[str, FlopFormula]] = {
     "QAttention": partial(_attention_projected, past_at=8),
     "MultiHeadAttention": _attention_multi_head,
     "GroupQueryAttention": partial(_attention_multi_head, grouped=True),
-    # elementwise
-    "Gelu": partial(per_element, count=TRANSCENDENTAL + 4),
-    "QuickGelu": partial(per_element, count=TRANSCENDENTAL + 5),
-    "FastGelu": partial(per_element, count=TRANSCENDENTAL + 7),  # the tanh form, with x cubed
-    "BiasGelu": partial(per_element, count=TRANSCENDENTAL + 5),
-    "BiasSplitGelu": partial(per_element, count=TRANSCENDENTAL + 6),
-    "BiasAdd": partial(per_element, count=2),
-    "BiasDropout": partial(per_element, count=2),
-    "RotaryEmbedding": partial(per_element, count=3),
-    "QuantizeLinear": partial(per_element, count=4),
-    "DequantizeLinear": partial(per_element, count=2),
-    "QLinearAdd": partial(per_element, count=9),
-    "QLinearMul": partial(per_element, count=9),
-    "QLinearSigmoid": partial(per_element, count=TRANSCENDENTAL + 9),
-    "QLinearLeakyRelu": partial(per_element, count=8),
-    "QLinearConcat": partial(per_element, count=6),  # each input scaled anew
-    "QLinearSoftmax": partial(per_element, count=SOFTMAX + 6),
     # pooling
     "QLinearAveragePool": pool,
     "QLinearGlobalAveragePool": partial(times_input, count=1),
@@ -113,16 +128,26 @@ _MICROSOFT: Final[dict[str, FlopFormula]] = {
 }
 
 _MACHINE_LEARNING: Final[dict[str, FlopFormula]] = {
-    "Scaler": partial(per_element, count=2),
-    "Imputer": partial(per_element, count=1),
-    "Binarizer": partial(per_element, count=1),
-    "Normalizer": partial(per_element, count=3),
     "LinearRegressor": matmul,
     "LinearClassifier": lambda o: 2 * o.inputs[0].shape[-1] * o.outputs[-1].elements,
 }
 
+CONTRACTED: Final[dict[str, FlopFormula]] = {
+    "com.microsoft.FusedConv": lambda o: window_products(o.inputs[1]),
+    "com.microsoft.FusedGemm": gemm_k,
+    "com.microsoft.FusedMatMul": matmul_k,
+    "com.microsoft.FusedMatMulActivation": matmul_k,
+    "com.microsoft.TransposeMatMul": matmul_k,
+    "com.microsoft.GemmFastGelu": matmul_k,
+    "com.microsoft.MatMulNBits": lambda o: o.integer("K", 1),
+    "ai.onnx.ml.LinearRegressor": matmul_k,
+    "ai.onnx.ml.LinearClassifier": matmul_k,
+}
+"""How many products are summed into one element of the first output, by operator."""
+
 FLOPS: Final[dict[str, FlopFormula]] = {
     "SimplifiedLayerNormalization": root_mean_square,  # onnxruntime writes it without a domain
+    **{op: partial(per_element, count=count) for op, count in FLOPS_PER_ELEMENT.items()},
     **{f"com.microsoft.{op}": formula for op, formula in _MICROSOFT.items()},
     **{f"ai.onnx.ml.{op}": formula for op, formula in _MACHINE_LEARNING.items()},
 }

@@ -9,12 +9,6 @@ from fuel_gpu.kernels.costs_elementwise import SOFTMAX, TRANSCENDENTAL
 from fuel_gpu.kernels.operands import FlopFormula, Operands
 
 
-def contracted_length(operands: Operands) -> int:
-    """How many products are summed into one element of the first output; 0 for other operators."""
-    formula = _CONTRACTED.get(operands.node.op)
-    return formula(operands) if formula else 0
-
-
 def window_products(weight: TensorType) -> int:
     """Products for one output element: input channels of a group times the kernel's window."""
     return prod(weight.shape[1:])
@@ -195,7 +189,7 @@ FLOPS: Final[dict[str, FlopFormula]] = {
 }
 """FLOPs by operator."""
 
-_CONTRACTED: Final[dict[str, FlopFormula]] = {
+CONTRACTED: Final[dict[str, FlopFormula]] = {
     "Conv": lambda o: window_products(o.inputs[1]),
     "ConvInteger": lambda o: window_products(o.inputs[1]),
     "QLinearConv": lambda o: window_products(o.inputs[3]),
@@ -208,3 +202,4 @@ _CONTRACTED: Final[dict[str, FlopFormula]] = {
     "QLinearMatMul": matmul_k,
     "Einsum": _einsum_k,
 }
+"""How many products are summed into one element of the first output, by operator."""

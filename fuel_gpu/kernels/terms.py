@@ -4,16 +4,17 @@ from collections.abc import Callable
 from math import prod
 from typing import Final
 
-from fuel_gpu.kernels.costs_products import contracted_length
+from fuel_gpu.kernels import costs_contrib, costs_products
 from fuel_gpu.kernels.families import family_of
 from fuel_gpu.kernels.operands import Operands
 
 
 def summed_terms(operands: Operands) -> int:
     """Give the length of the longest sum behind an element of the output, at least 1."""
-    if operands.node.op in _VARIADIC:
+    op = operands.node.op
+    if op in _VARIADIC:
         return max(len(operands.inputs) - 1, 1)
-    count = _TERMS.get(family_of(operands.node.op))
+    count = _CONTRACTED.get(op) or _TERMS.get(family_of(op))
     return max(count(operands), 1) if count and operands.inputs else 1
 
 
@@ -57,6 +58,13 @@ def _normalised(operands: Operands) -> int:
     return prod(shape[axis:] if shape else ())
 
 
+def _scattered(operands: Operands) -> int:
+    """All updates may meet in one element where they are reduced; else none is summed."""
+    if operands.attributes.get("reduction", "none") in ("none", "max", "min"):
+        return 1
+    return operands.inputs[2].elements + 1
+
+
 def _attention(operands: Operands) -> int:
     """The head's depth for the scores, then the keys for the weighted sum of values."""
     query = operands.inputs[0].shape
@@ -84,11 +92,11 @@ def _transformed(operands: Operands) -> int:
     return max(operands.inputs[0].shape, default=1)
 
 
+_CONTRACTED: Final = {**costs_products.CONTRACTED, **costs_contrib.CONTRACTED}
+
 _VARIADIC: Final = frozenset({"Sum", "Mean"})
 
 _TERMS: Final[dict[str, Callable[[Operands], int]]] = {
-    "conv": contracted_length,
-    "matmul": contracted_length,
     "attention": _attention,
     "recurrent": _recurrent,
     "reduction": _reduced,
@@ -96,5 +104,6 @@ _TERMS: Final[dict[str, Callable[[Operands], int]]] = {
     "softmax": _softmax,
     "normalisation": _normalised,
     "resample": _resampled,
+    "scatter": _scattered,
     "fourier": _transformed,
 }

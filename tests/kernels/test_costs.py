@@ -9,8 +9,7 @@ from one_node import cost, f32, i64, one_node
 from fuel_gpu.errors import PlanError
 from fuel_gpu.graph.arena import Graph, Node, TensorType
 from fuel_gpu.graph.onnx_reader import load_onnx
-from fuel_gpu.kernels.costs import FLOPS, OperationCost, graph_cost, operation_cost
-from fuel_gpu.kernels.families import FAMILY
+from fuel_gpu.kernels.costs import OperationCost, graph_cost, operation_cost
 from fuel_gpu.numbers import U64_MAX
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -147,18 +146,3 @@ def test_nothing_in_the_light_graphs_is_estimated(path: Path) -> None:
 def test_a_batch_multiplies_the_arithmetic() -> None:
     once = graph_cost(load_onnx(LIGHT / "light_resnet50.onnx")).flops
     assert graph_cost(load_onnx(LIGHT / "light_resnet50.onnx", batch=64)).flops == 64 * once
-
-
-def test_every_standard_operator_has_a_family() -> None:
-    """Whatever the installed onnx defines in its own domain is either known or host work."""
-    standard = {s.name for s in onnx.defs.get_all_schemas() if s.domain == ""}
-    assert standard - FAMILY.keys() == set()
-
-
-def test_every_operator_that_computes_has_a_formula() -> None:
-    without = {
-        op
-        for op, family in FAMILY.items()
-        if family not in ("host", "control", "unknown") and op not in FLOPS
-    }
-    assert without == set()

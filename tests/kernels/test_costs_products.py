@@ -4,8 +4,7 @@ import pytest
 from one_node import f32, flops, u8
 
 from fuel_gpu.graph.arena import TensorType
-from fuel_gpu.kernels.costs_products import contracted_length, einsum_terms
-from fuel_gpu.kernels.operands import Operands
+from fuel_gpu.kernels.costs_products import einsum_terms
 
 I32 = TensorType("int32", (4, 5))
 
@@ -186,22 +185,3 @@ def test_causal_convolution() -> None:
     assert flops("CausalConvWithState", [x, f32(16, 1, 4)], x) == 320 * 8
     with_swish = flops("CausalConvWithState", [x, f32(16, 1, 4), f32(16)], x, activation="silu")
     assert with_swish == 320 * (8 + 1 + 12)
-
-
-@pytest.mark.parametrize(
-    ("op", "inputs", "expected"),
-    [
-        ("MatMul", (f32(4, 5), f32(5, 6)), 5),
-        ("Gemm", (f32(4, 5), f32(5, 6)), 5),
-        ("Conv", (f32(1, 6, 8, 8), f32(4, 3, 3, 3)), 27),
-        ("ConvTranspose", (f32(1, 6, 8, 8), f32(6, 4, 3, 3)), 54),
-        ("Relu", (f32(4),), 0),
-    ],
-)
-def test_how_many_products_one_output_sums(
-    op: str, inputs: tuple[TensorType, ...], expected: int
-) -> None:
-    from fuel_gpu.graph.arena import Node
-
-    operands = Operands(Node(op, (), f32(1)), inputs, (f32(1),))
-    assert contracted_length(operands) == expected
