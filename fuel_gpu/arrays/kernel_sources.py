@@ -20,5 +20,5 @@ GONE: Final = 2
 def kernel_source(dialect: Dialect) -> str:
     """Give all kernels as one text in the dialect."""
     folder = files("fuel_gpu.arrays") / "kernels"
-    names = (f"dialect_{dialect}.h", "scan.cu", "peel.cu")
+    names = (f"dialect_{dialect}.h", "scan.cu", "peel.cu", "placement.cu")
     return "\n".join((folder / name).read_text("utf-8") for name in names)

@@ -2,7 +2,8 @@
 
 One pass scores every point by the sum of its coordinates, each scaled; the best score of a
 group is its pivot, and a second pass drops what the pivot dominates. On random points one round
-leaves a few in a hundred. Where a sample says that a round would drop little, none is made.
+leaves a few in a hundred. Further rounds weight the axes unevenly, each in its own way, and so find
+pivots elsewhere. Where a sample says that the first round would drop little, none is made.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,12 @@ from fuel_gpu.arrays.engine import Engine
 
 _SAMPLE: Final = 512
 FEWEST: Final = 192  # measured: below, a round costs more than it saves
-_ROUNDS: Final = 3
+_ROUNDS: Final = 12
+_ROUNDS_OF_GROUPS: Final = 1  # measured: a second one costs more than it saves
+_IDLE: Final = 0.95  # a round that leaves more than this share was idle
+_IDLE_ROUNDS: Final = 3  # stop after so many in a row
+_TILT: Final = 64.0  # most that a later round favours one axis over another
+_GOLDEN: Final = 0.6180339887498949  # its multiples fill 0 .. 1 evenly
 _WORTHWHILE: Final = 0.2  # share of a sample that a round must drop
 
 
@@ -35,39 +41,55 @@ def survivors(columns: Sequence[Any], groups: Any | None, engine: Engine) -> Any
         out is dominated by one that is not.
     """
     left: Any | None = None
-    for _ in range(_ROUNDS):
-        if columns[0].size <= FEWEST:
+    idle = 0
+    for number in range(_ROUNDS if groups is None else _ROUNDS_OF_GROUPS):
+        count = columns[0].size
+        if count <= FEWEST or idle == _IDLE_ROUNDS:
             break
-        kept = _round(columns, groups, engine)
-        if kept is None:
+        weights = _weights(columns, groups, number, engine.xp)
+        if weights is None:
             break
-        left = kept if left is None else left[kept]
-        columns = [column[kept] for column in columns]
-        groups = None if groups is None else groups[kept]
+        kept = _round(columns, groups, weights, engine)
+        idle = idle + 1 if kept.size > _IDLE * count else 0
+        if kept.size < count:
+            left = kept if left is None else left[kept]
+            columns = [column[kept] for column in columns]
+            groups = None if groups is None else groups[kept]
     return left
 
 
-def _round(columns: Sequence[Any], groups: Any | None, engine: Engine) -> Any | None:
-    """Make one round: the points left, or None where it is not worth making."""
-    xp = engine.xp
-    count = columns[0].size
-    stride = -(-count // _SAMPLE)
-    sample = xp.stack([column[::stride].astype(xp.float64) for column in columns])
+def _sample(columns: Sequence[Any], xp: Any) -> Any:
+    stride = -(-columns[0].size // _SAMPLE)
+    return xp.stack([column[::stride].astype(xp.float64) for column in columns])
+
+
+def _weights(columns: Sequence[Any], groups: Any | None, number: int, xp: Any) -> Any | None:
+    """Weights of the axes in a round; None where a first round is not worth making."""
+    sample = _sample(columns, xp)
     lowest = sample.min(axis=1)
     spread = sample.max(axis=1) - lowest
     weights = 1.0 / xp.where(spread > 0.0, spread, 1.0)
-    if groups is None:
-        pivot = sample[:, (weights[:, None] * sample).sum(axis=0).argmin()][:, None]
-        if float((sample >= pivot).all(axis=0).mean()) < _WORTHWHILE:
-            return None
+    if number == 0:
+        if groups is None:
+            pivot = sample[:, (weights[:, None] * sample).sum(axis=0).argmin()][:, None]
+            if float((sample >= pivot).all(axis=0).mean()) < _WORTHWHILE:
+                return None
+        return weights
+    tilts = [_TILT ** (number * (axis + 1) * _GOLDEN % 1.0) for axis in range(len(columns))]
+    return weights * xp.asarray(tilts)
+
+
+def _round(columns: Sequence[Any], groups: Any | None, weights: Any, engine: Engine) -> Any:
+    """Give the points left by one round."""
+    xp = engine.xp
     # Dominated means worse somewhere: asked of the axis that rarely ties, so that few escape.
+    sample = _sample(columns, xp)
     strict = int((sample == sample[:, sample.shape[1] // 2, None]).sum(axis=1).argmin())
     if groups is None:
         pivots = _scores(columns, weights, engine).argmin()
     else:
         pivots = _group_pivots(columns, groups, weights, xp)[groups]
-    kept = _not_beaten(columns, pivots, strict, engine)
-    return kept if kept.size < count else None
+    return _not_beaten(columns, pivots, strict, engine)
 
 
 def _scores(columns: Sequence[Any], weights: Any, engine: Engine) -> Any:

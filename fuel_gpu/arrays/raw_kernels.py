@@ -25,7 +25,7 @@ class RawKernels:
     """
 
     def __init__(self, launch: Launch) -> None:
-        self._launch = launch
+        self.launch = launch
 
     def prefix_min(self, values: Any, axis: int) -> Any:
         """Running minimum of a C-contiguous uint64 array along `axis`, in place."""
@@ -47,9 +47,9 @@ class RawKernels:
         lines = values.size // length
         if length <= _LONG_LINE or lines >= _MANY_LINES:
             arguments = (values, lines, length, inner, operation)
-            self._launch("scan_by_thread", -(-lines // _GROUP), _GROUP, arguments)
+            self.launch("scan_by_thread", -(-lines // _GROUP), _GROUP, arguments)
         else:
-            self._launch("scan_by_group", lines, SCAN_GROUP, (values, length, inner, operation))
+            self.launch("scan_by_group", lines, SCAN_GROUP, (values, length, inner, operation))
 
     def peel(
         self,
@@ -79,18 +79,18 @@ class RawKernels:
         distance, removed_at, state = marks
         axes, points = values.shape
         groups = -(-points // _GROUP)
-        active = points
+        active = int(points)
         for done in range(rounds):
             if done % _ROUNDS_BETWEEN_COUNTS == 0:
                 active = int((state == ACTIVE).sum())
                 if active == 0:
                     break
             arguments: tuple[Any, ...] = (distance, previous, following, state, axes, points)
-            self._launch("peel_choose", groups, _GROUP, arguments)
+            self.launch("peel_choose", groups, _GROUP, arguments)
             arguments = (distance, removed_at, previous, following, state, axes, points)
-            self._launch("peel_unlink", groups, _GROUP, arguments)
+            self.launch("peel_unlink", groups, _GROUP, arguments)
             arguments = (distance, previous, following, values, ranges, state, axes, points)
-            self._launch("peel_measure", groups, _GROUP, arguments)
+            self.launch("peel_measure", groups, _GROUP, arguments)
         return active
 
 

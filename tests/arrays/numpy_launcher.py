@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy_placement import PLACEMENT_KERNELS
 from strict_cupy import StrictArray, StrictCupy
 
 from fuel_gpu.arrays.kernel_sources import ACTIVE, GONE, MINIMUM
@@ -78,4 +79,5 @@ _KERNELS: dict[str, Any] = {
     "peel_choose": _choose,
     "peel_unlink": _unlink,
     "peel_measure": _measure,
+    **PLACEMENT_KERNELS,
 }

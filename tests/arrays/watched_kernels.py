@@ -11,6 +11,8 @@ from opencl_launcher import opencl_engine
 from fuel_gpu.arrays.engine import NUMPY
 from fuel_gpu.arrays.kernel_sources import kernel_source
 from fuel_gpu.arrays.peel import link_axes, removal_distances
+from fuel_gpu.planner.placement_batch import place_batch
+from fuel_gpu.planner.placement_problem import PlacementProblem
 
 
 def main() -> None:
@@ -32,7 +34,17 @@ def main() -> None:
     got = removal_distances(link_axes(columns, groups, engine), none, engine)
     expected = removal_distances(link_axes(columns, groups, NUMPY), none, NUMPY)
     assert broken or got.tobytes() == expected.tobytes()
-    print("watched 5 kernels")
+    chain = PlacementProblem(  # long enough for blocks, whose lengths differ
+        first_edge=np.maximum(np.arange(71) - 1, 0),
+        producer=np.arange(69),
+        crossing=np.zeros(69, np.int64),
+        cost_ns=rng.integers(0, 9, (70, 3, 2), dtype=np.uint64),
+        crossing_ns=rng.integers(0, 9, (1, 3, 3, 2), dtype=np.uint64),
+        available=rng.random((70, 3, 1)) < np.array([0.5, 1.0, 0.5])[:, None],
+    )
+    placed, wanted = place_batch(chain, engine=engine), place_batch(chain, engine=NUMPY)
+    assert placed.slot.tolist() == wanted.slot.tolist()
+    print("watched 10 kernels")
 
 
 if __name__ == "__main__":
