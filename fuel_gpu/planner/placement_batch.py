@@ -5,14 +5,23 @@ saturating sums, and ties to the lowest slot.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fuel_gpu.arrays.engine import NUMPY, Engine
-from fuel_gpu.arrays.placement_steps import PathRows, arrivals, lowest, plus
+from fuel_gpu.arrays.engine import Engine, EngineName, choose_engine, is_on_gpu, run
+from fuel_gpu.arrays.placement_kernels import MOST_SLOTS, KernelSteps
+from fuel_gpu.arrays.placement_steps import (
+    ArraySteps,
+    PathRows,
+    Steps,
+    arrivals,
+    first_at,
+    lowest,
+    plus,
+)
 from fuel_gpu.numbers import U64_MAX
 from fuel_gpu.planner.placement_problem import Indices, PlacementProblem, Times
 from fuel_gpu.planner.placement_schedule import Round, Schedule, Stage, schedule
@@ -38,40 +47,92 @@ class Placements:
     total_ns: Times
 
 
-def place_batch(problem: PlacementProblem, engine: Engine = NUMPY) -> Placements:
+def place_batch(
+    problem: PlacementProblem,
+    *,
+    engine: EngineName | Engine | None = None,
+    crossover: int | None = None,
+) -> Placements:
     """Solve the placement DP in every scenario of a problem.
 
     Parameters
     ----------
     problem
         The graph's structure and its times.
-    engine
-        Where the work is done and the problem's times lie.
+    engine, crossover
+        Where to run, as `fuel_gpu.arrays.engine.choose_engine` takes them; the crossover is in
+        rows times scenarios.
 
     Returns
     -------
     Placements
-        Equal to what `PlacementDP` commits in each scenario; in the engine's arrays.
+        Equal to what `PlacementDP` commits in each scenario; on the GPU where `cost_ns` is.
 
     Notes
     -----
     Scenarios are taken in pieces. Beside the problem and the result, memory holds about
     ``17 · rows · slots`` bytes for each scenario of a piece, 1 GiB at most if one fits that.
     """
-    xp, rows, slots = engine.xp, problem.rows, problem.slots
-    slot = xp.zeros((rows, problem.scenarios), xp.uint8)
-    total_ns = xp.zeros(problem.scenarios, xp.uint64)
-    if rows == 0:
-        return Placements(slot, total_ns)
+    on_gpu = is_on_gpu(problem.cost_ns)
+    work = problem.rows * problem.scenarios
+    chosen = choose_engine(engine, work=work, crossover=crossover, on_gpu=on_gpu)
+
+    def program(engine: Engine) -> Placements:
+        slot, total_ns = _place_batch(problem, engine)
+        if on_gpu:
+            return Placements(slot, total_ns)
+        return Placements(engine.give_out(slot), engine.give_out(total_ns))
+
+    return run(program, chosen)
+
+
+def _place_batch(problem: PlacementProblem, engine: Engine) -> tuple[Any, Any]:
+    xp, (rows, slots, scenarios) = engine.xp, problem.cost_ns.shape
+    if rows == 0 or scenarios == 0:
+        return xp.zeros((rows, scenarios), xp.uint8), xp.zeros(scenarios, xp.uint64)
+    times = _Times.taken_in(problem, engine)
     plan = schedule(problem)
     along = xp.asarray(plan.along)
     fitting = min(engine.chunk_bytes // (8 * slots**2), _STATE_BYTES // (17 * rows * slots))
-    for start in range(0, problem.scenarios, max(fitting, 1)):
-        part = slice(start, min(start + max(fitting, 1), problem.scenarios))
-        piece = _piece(problem, plan, engine, along, part, slot[:, part])
+    slot, total_ns = [], []
+    for start in range(0, scenarios, max(fitting, 1)):
+        part = slice(start, min(start + max(fitting, 1), scenarios))
+        piece = _piece(problem, plan, engine, along, times.of(part))
+        total = xp.zeros(part.stop - start, xp.uint64)
         for stage in plan.stages:
-            total_ns[part] = plus(xp, total_ns[part], _place_stage(piece, stage))
-    return Placements(slot, total_ns)
+            total = plus(xp, total, _place_stage(piece, stage))
+        slot.append(piece.slot)
+        total_ns.append(total)
+    if len(slot) == 1:
+        return slot[0], total_ns[0]
+    return xp.concatenate(slot, axis=1), xp.concatenate(total_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """The times of a problem, or of some of its scenarios, in the engine's memory."""
+
+    cost_ns: Any
+    crossing_ns: Any
+    exit_ns: Any
+    available: Any
+    closing_ns: Any
+
+    @classmethod
+    def taken_in(cls, problem: PlacementProblem, engine: Engine) -> "_Times":
+        closing_ns = None if problem.closings is None else problem.closings.crossing_ns
+        given = (problem.cost_ns, problem.crossing_ns, problem.exit_ns, problem.available)
+        return cls(*(a if a is None else engine.take_in(a) for a in (*given, closing_ns)))
+
+    def of(self, part: slice) -> "_Times":
+        """Take some scenarios of what they do not all share."""
+        return _Times(*(_scenarios(getattr(self, each.name), part) for each in fields(self)))
+
+
+def _scenarios(times: Any, part: slice) -> Any:
+    if times is None or times.shape[-1] == 1:
+        return times
+    return times[..., part]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +152,7 @@ class _Piece:
     problem: PlacementProblem
     plan: Schedule
     engine: Engine
+    steps: Steps
     rows: PathRows
     exit_ns: Any
     closing_ns: Any
@@ -100,42 +162,38 @@ class _Piece:
 
 
 def _piece(
-    problem: PlacementProblem, plan: Schedule, engine: Engine, along: Any, part: slice, slot: Any
+    problem: PlacementProblem, plan: Schedule, engine: Engine, along: Any, times: _Times
 ) -> _Piece:
-    xp, shape = engine.xp, (problem.slots, part.stop - part.start)
+    xp, (rows, slots, scenarios) = engine.xp, times.cost_ns.shape
     paths = len(plan.path_start) - 1
-    own_ns, available, first_available = problem.cost_ns[..., part], None, None
-    if problem.available is not None:
-        available = _of(problem.available, part)
-        own_ns = xp.where(available, own_ns, xp.uint64(U64_MAX))
-        first_available = available.argmax(axis=1).astype(xp.uint8)
+    own_ns, first_available = times.cost_ns, None
+    if times.available is not None:
+        own_ns = xp.where(times.available, own_ns, xp.uint64(U64_MAX))
+        first_available = times.available.argmax(axis=1).astype(xp.uint8)
     elif plan.joins:
         own_ns = own_ns.copy()
-    rows = PathRows(
-        xp=xp,
-        index_host=plan.along,
-        index=along,
-        own_ns=own_ns,
-        crossing_ns=_of(problem.crossing_ns, part),
-        choice=xp.empty((len(problem.producer) + 1, *shape), xp.uint8),
-        first_available=first_available,
-    )
+    steps: Steps = ArraySteps(xp)
+    if engine.kernels is not None and slots <= MOST_SLOTS:
+        steps = KernelSteps(xp, engine.kernels.launch)
     return _Piece(
         problem=problem,
         plan=plan,
         engine=engine,
-        rows=rows,
-        exit_ns=None if problem.exit_ns is None else _of(problem.exit_ns, part),
-        closing_ns=None if problem.closings is None else _of(problem.closings.crossing_ns, part),
-        end_ns=xp.empty((paths, *shape), xp.uint64),
-        end_slot=xp.empty((paths, shape[1]), xp.uint8),
-        slot=slot,
+        steps=steps,
+        rows=PathRows(
+            index_host=plan.along,
+            index=along,
+            own_ns=xp.ascontiguousarray(own_ns),
+            crossing_ns=xp.ascontiguousarray(times.crossing_ns),
+            choice=xp.empty((len(problem.producer) + 1, slots, scenarios), xp.uint8),
+            first_available=first_available,
+        ),
+        exit_ns=times.exit_ns,
+        closing_ns=times.closing_ns,
+        end_ns=xp.empty((paths, slots, scenarios), xp.uint64),
+        end_slot=xp.empty((paths, scenarios), xp.uint8),
+        slot=xp.empty((rows, scenarios), xp.uint8),
     )
-
-
-def _of(times: Any, part: slice) -> Any:
-    """Take some scenarios of an array, which all may share."""
-    return times if times.shape[-1] == 1 else times[..., part]
 
 
 def _place_stage(piece: _Piece, stage: Stage) -> Any:
@@ -144,7 +202,7 @@ def _place_stage(piece: _Piece, stage: Stage) -> Any:
     total_ns = _leave(piece, stage.last_paths)
     for turn, parts in zip(reversed(stage.rounds), reversed(trails), strict=True):
         for paths, trail in parts:
-            go_back(piece.rows, trail, piece.end_slot[paths], piece.slot)
+            go_back(piece.steps, piece.rows, trail, piece.end_slot[paths], piece.slot)
         _hand_down(piece, turn.merging)
     return total_ns
 
@@ -158,7 +216,7 @@ def _follow_round(piece: _Piece, turn: Round) -> list[tuple[Any, Trail]]:
     trails = []
     for paths in _parts(piece, turn.paths):
         start = starts[paths]
-        times, trail = advance(piece.rows, start, starts[paths + 1] - start)
+        times, trail = advance(piece.steps, piece.rows, start, starts[paths + 1] - start)
         on_engine = engine.xp.asarray(paths)
         piece.end_ns[on_engine] = times.transpose(1, 0, 2)
         trails.append((on_engine, trail))
@@ -191,7 +249,7 @@ def _merge(piece: _Piece, edges: Indices) -> None:
     producer = problem.producer[edges]
     reached = piece.end_ns[xp.asarray(piece.plan.path_of[producer])].transpose(1, 0, 2)[:, None]
     via_ns = arrivals(xp, reached, rows.crossing_ns[xp.asarray(problem.crossing[edges])])
-    best, choice = lowest(xp, via_ns, rows.first_at(xp.asarray(producer)))
+    best, choice = lowest(xp, via_ns, first_at(rows, xp.asarray(producer)))
     rows.choice[xp.asarray(edges)] = choice[:, 0].transpose(1, 0, 2)
     _add_to_readers(piece, edges, best[:, 0].transpose(1, 0, 2))
 
@@ -224,7 +282,7 @@ def _leave(piece: _Piece, paths: Indices) -> Any:
         closed = np.flatnonzero(closing >= 0)
         at, closings = xp.asarray(closed), piece.closing_ns[xp.asarray(closing[closed])]
         leaving_ns[at] = plus(xp, leaving_ns[at], closings)
-    best, choice = lowest(xp, leaving_ns.transpose(1, 0, 2), piece.rows.first_at(xp.asarray(row)))
+    best, choice = lowest(xp, leaving_ns.transpose(1, 0, 2), first_at(piece.rows, xp.asarray(row)))
     piece.end_slot[xp.asarray(paths)] = choice
     while len(best) > 1:
         half = len(best) // 2

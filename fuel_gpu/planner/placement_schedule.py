@@ -101,7 +101,7 @@ def schedule(problem: PlacementProblem) -> Schedule:
             np.where(onward < 0, np.arange(len(length)), path_of[np.append(reader, -1)[onward]])
         )
         closing = closing_of[last_row[tree_of]]
-        closed_after = np.where(closing < 0, rows, problem.closings.after[closing])
+        closed_after = np.append(problem.closings.after, rows)[closing]
         settled = np.flatnonzero(~chained & (closed_after[path_of[producer]] <= reader))
         before, after = (tree_of[path_of[ends[settled]]] for ends in (producer, reader))
         stage_of = _depths(before, after, len(length))[tree_of]

@@ -13,17 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fuel_gpu.arrays.placement_steps import (
-    Entry,
-    PathRows,
-    Stretches,
-    follow,
-    pick,
-    plus,
-    retrace,
-    through,
-)
-from fuel_gpu.numbers import U64_MAX
+from fuel_gpu.arrays.placement_steps import Entry, PathRows, Steps, Stretches
 from fuel_gpu.planner.placement_problem import Indices
 
 _NARROW_WAYS = 2048
@@ -58,7 +48,7 @@ class Trail:
     blocks: Blocks | None
 
 
-def advance(rows: PathRows, start: Indices, length: Indices) -> tuple[Any, Trail]:
+def advance(steps: Steps, rows: PathRows, start: Indices, length: Indices) -> tuple[Any, Trail]:
     """Follow paths from their first rows to their last, keeping every choice.
 
     Parameters
@@ -76,13 +66,13 @@ def advance(rows: PathRows, start: Indices, length: Indices) -> tuple[Any, Trail
     _, slots, scenarios = rows.own_ns.shape
     ways = int(length.sum()) // int(length[0]) * scenarios * slots**2
     if length[0] >= _LONG_ROWS and ways < _NARROW_WAYS:
-        return _advance_in_blocks(rows, start, length)
-    stretches = _stretches(rows.xp, start, length)
-    times, _ = follow(rows, stretches)
+        return _advance_in_blocks(steps, rows, start, length)
+    stretches = Stretches(start, length, steps.xp.asarray(start))
+    times, _ = steps.follow(rows, stretches, None)
     return times, Trail(stretches, None)
 
 
-def go_back(rows: PathRows, trail: Trail, last: Any, slot: Any) -> None:
+def go_back(steps: Steps, rows: PathRows, trail: Trail, last: Any, slot: Any) -> None:
     """Write the slots of all rows of the paths, given those of their last rows.
 
     Parameters
@@ -93,17 +83,15 @@ def go_back(rows: PathRows, trail: Trail, last: Any, slot: Any) -> None:
         uint8 (rows, scenarios), written to.
     """
     if trail.blocks is not None:
-        last = _block_ends(rows.xp, trail.blocks, last)
-    retrace(rows, trail.stretches, last, slot)
+        blocks = trail.blocks
+        last = steps.block_ends(blocks.origin, blocks.first, last)[blocks.longest_first]
+    steps.retrace(rows, trail.stretches, last, slot)
 
 
-def _stretches(xp: Any, start: Indices, length: Indices) -> Stretches:
-    width = np.searchsorted(-length, -np.arange(length[0]))
-    return Stretches(start, xp.asarray(start), width.tolist())
-
-
-def _advance_in_blocks(rows: PathRows, start: Indices, length: Indices) -> tuple[Any, Trail]:
-    xp, (_, slots, scenarios) = rows.xp, rows.own_ns.shape
+def _advance_in_blocks(
+    steps: Steps, rows: PathRows, start: Indices, length: Indices
+) -> tuple[Any, Trail]:
+    xp = steps.xp
     size = isqrt(int(length[0]))
     count = -(-length // size)
     first = np.concatenate([[0], np.cumsum(np.searchsorted(-count, -np.arange(count[0])))])
@@ -112,51 +100,20 @@ def _advance_in_blocks(rows: PathRows, start: Indices, length: Indices) -> tuple
     block_start = start[path] + place * size
     block_length = np.minimum(size, length[path] - place * size)
 
+    def stretches(chosen: Indices) -> Stretches:
+        chosen_start = block_start[chosen]
+        return Stretches(chosen_start, block_length[chosen], xp.asarray(chosen_start))
+
     inner = np.flatnonzero(place + 1 < count[path])
-    apart = xp.where(xp.eye(slots, dtype=xp.bool_), xp.uint64(0), xp.uint64(U64_MAX))
-    reached = xp.broadcast_to(apart[:, :, None, None], (slots, slots, len(inner), scenarios))
-    through_ns = through(
-        rows,
-        _stretches(xp, block_start[inner], block_length[inner]),
-        Entry(reached, xp.asarray(place[inner] == 0)[:, None]),
-    )
-    before_ns = _scan(xp, through_ns, first.tolist())
+    through_ns = steps.through(rows, stretches(inner), xp.asarray(place[inner] == 0))
+    before_ns = steps.scan(through_ns, first.tolist())
 
     by_length = np.argsort(-block_length, kind="stable")
     longest_first = xp.asarray(by_length)
-    stretches = _stretches(xp, block_start[by_length], block_length[by_length])
-    entry = Entry(before_ns[:, None, longest_first], xp.asarray(place[by_length] == 0)[:, None])
-    times, origin = follow(rows, stretches, entry)
+    all_blocks = stretches(by_length)
+    entry = Entry(before_ns[:, longest_first], xp.asarray(place[by_length] == 0))
+    times, origin = steps.follow(rows, all_blocks, entry)
     followed_at = np.argsort(by_length, kind="stable")
-    ends = followed_at[first[count - 1] + np.arange(len(length))]
     blocks = Blocks(first.tolist(), longest_first, origin[:, xp.asarray(followed_at)])
-    return times[:, xp.asarray(ends)], Trail(stretches, blocks)
-
-
-def _scan(xp: Any, through_ns: Any, first: list[int]) -> Any:
-    """Give the times before each block, (slots, blocks, scenarios), from those through them.
-
-    `through_ns` has the blocks that another follows: one place's lie as the next place's do.
-    """
-    slots, _, _, scenarios = through_ns.shape
-    before = [xp.zeros((slots, first[1], scenarios), xp.uint64)]
-    done = 0
-    for place in range(1, len(first) - 1):
-        paths = first[place + 1] - first[place]
-        via_ns = plus(xp, before[-1][None, :, :paths], through_ns[:, :, done : done + paths])
-        before.append(via_ns.min(axis=1))
-        done += paths
-    return xp.concatenate(before, axis=1)
-
-
-def _block_ends(xp: Any, blocks: Blocks, last: Any) -> Any:
-    """Give the slot at the end of each block, in the order in which they were followed."""
-    at = last.copy()
-    ends = []
-    for place in range(len(blocks.first) - 2, -1, -1):
-        here = slice(blocks.first[place], blocks.first[place + 1])
-        paths = here.stop - here.start
-        ends.append(at[:paths].copy())
-        at[:paths] = pick(xp, blocks.origin[:, here], at[:paths])
-    ends.reverse()
-    return xp.concatenate(ends)[blocks.longest_first]
+    ends = followed_at[first[count - 1] + np.arange(len(length))]
+    return times[:, xp.asarray(ends)], Trail(all_blocks, blocks)

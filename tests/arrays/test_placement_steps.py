@@ -7,16 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuel_gpu.arrays.placement_steps import (
+    ArraySteps,
     Entry,
     PathRows,
     Stretches,
     arrivals,
-    follow,
     lowest,
     pick,
     plus,
-    retrace,
-    through,
 )
 
 MAX = 2**64 - 1
@@ -61,7 +59,6 @@ def path_rows(own_ns: list[list[int]], crossing_ns: list[list[int]]) -> PathRows
     row = np.arange(rows)
     index = np.stack([row, np.maximum(row - 1, 0), (row - 1) % rows, np.zeros_like(row)])
     return PathRows(
-        xp=np,
         index_host=index,
         index=index,
         own_ns=np.array(own_ns, np.uint64)[..., None],
@@ -71,8 +68,11 @@ def path_rows(own_ns: list[list[int]], crossing_ns: list[list[int]]) -> PathRows
     )
 
 
-def stretches(start: list[int], width: list[int]) -> Stretches:
-    return Stretches(np.array(start), np.array(start), width)
+def stretches(start: list[int], length: list[int]) -> Stretches:
+    return Stretches(np.array(start), np.array(length), np.array(start))
+
+
+STEPS = ArraySteps(np)
 
 
 def flat(array: Any) -> Any:
@@ -83,19 +83,19 @@ def test_a_path_is_followed_and_retraced() -> None:
     rows = path_rows([[800, 100], [800, 100], [0, 900]], [[0, 1000], [1000, 0]])
     # row 0 [800, 100]; row 1 [800 + min(800, 1100), 100 + min(1800, 100)] = [1600, 200];
     # row 2 [0 + min(1600, 1200), 900 + min(2600, 200)] = [1200, 1100].
-    whole = stretches([0], [1, 1, 1])
-    times, origin = follow(rows, whole)
+    whole = stretches([0], [3])
+    times, origin = STEPS.follow(rows, whole)
     assert flat(times) == [[1200], [1100]]
     assert origin is None
     assert flat(rows.choice)[:2] == [[0, 1], [1, 1]]
     slot = np.zeros((3, 1), np.uint8)
-    retrace(rows, whole, np.array([[0]], np.uint8), slot)
+    STEPS.retrace(rows, whole, np.array([[0]], np.uint8), slot)
     assert slot.ravel().tolist() == [1, 1, 0]
 
 
 def test_stretches_of_several_lengths_end_where_they_end() -> None:
     rows = path_rows([[1], [2], [4], [8], [16], [32]], [[100]])
-    times, _ = follow(rows, stretches([3, 0, 2], [3, 2, 1]))
+    times, _ = STEPS.follow(rows, stretches([3, 0, 2], [3, 2, 1]))
     assert flat(times) == [[8 + 16 + 32 + 200, 1 + 2 + 100, 4]]
 
 
@@ -103,23 +103,22 @@ def test_a_block_knows_the_slot_before_it_from_which_its_end_is_reached() -> Non
     rows = path_rows([[0, 0], [5, 1], [1, 5]], [[0, 3], [3, 0]])
     # Entered with [10, 6]: row 1 [5 + min(10, 9), 1 + min(13, 6)] = [14, 7], both from slot 1;
     # row 2 [1 + min(14, 10), 5 + min(17, 7)] = [11, 12].
-    reached = np.array([10, 6], np.uint64).reshape(2, 1, 1, 1)
-    times, origin = follow(rows, stretches([1], [1, 1]), Entry(reached, np.array([[False]])))
+    reached = np.array([10, 6], np.uint64).reshape(2, 1, 1)
+    times, origin = STEPS.follow(rows, stretches([1], [2]), Entry(reached, np.array([False])))
     assert flat(times) == [[11], [12]]
     assert flat(origin) == [[1], [1]]
 
 
 def test_nothing_comes_before_the_first_block() -> None:
     rows = path_rows([[4, 7], [0, 0]], [[0, 3], [3, 0]])
-    reached = np.array([10, 6], np.uint64).reshape(2, 1, 1, 1)
-    times, _ = follow(rows, stretches([0], [1]), Entry(reached, np.array([[True]])))
+    reached = np.array([10, 6], np.uint64).reshape(2, 1, 1)
+    times, _ = STEPS.follow(rows, stretches([0], [1]), Entry(reached, np.array([True])))
     assert flat(times) == [[4], [7]]
 
 
 def test_times_through_a_block_from_each_slot_before_it() -> None:
     rows = path_rows([[0, 0], [5, 1], [1, 5]], [[0, 3], [3, 0]])
-    apart = np.array([[0, MAX], [MAX, 0]], np.uint64).reshape(2, 2, 1, 1)
-    ways = through(rows, stretches([1], [1, 1]), Entry(apart, np.array([[False]])))
+    ways = STEPS.through(rows, stretches([1], [2]), np.array([False]))
     # From slot 0: row 1 [5, 4], row 2 [1 + min(5, 7), 5 + min(8, 4)] = [6, 9].
     # From slot 1: row 1 [8, 1], row 2 [1 + min(8, 4), 5 + min(11, 1)] = [5, 6].
     assert flat(ways) == [[6, 5], [9, 6]]

@@ -19,7 +19,7 @@ SMALL_CACHE = Engine("numpy", np, 200)  # a few columns at a time, so that every
 
 
 def assert_equals_the_oracle(case: Case, engine: Engine = NUMPY) -> None:
-    found = place_batch(case.problem(), engine)
+    found = place_batch(case.problem(), engine=engine)
     for scenario in range(case.cost_ns.shape[2]):
         slots, total_ns = case.expected(scenario)
         assert found.slot[:, scenario].tolist() == slots
