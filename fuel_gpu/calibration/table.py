@@ -134,3 +134,4 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     transfers: tuple[Transfer, ...]
     rates: tuple[Rate, ...]
     notes: tuple[str, ...] = ()
+    engine_crossover: int | None = None

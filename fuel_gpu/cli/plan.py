@@ -9,6 +9,7 @@ from fuel_gpu.device import Device
 from fuel_gpu.errors import UsageError
 
 if TYPE_CHECKING:
+    from fuel_gpu.arrays.engine import EngineName
     from fuel_gpu.calibration.table import Table
 
 
@@ -56,6 +57,10 @@ def plan(
     keep: Annotated[
         int, typer.Option(min=0, help="Candidates that each node keeps on each device.")
     ] = 32,
+    engine: Annotated[
+        str | None,
+        typer.Option("--engine", help="Where the planner's own arrays run: numpy, cupy or auto."),
+    ] = None,
     cold: Annotated[
         bool, typer.Option("--cold", help="Price the upload of the weights as well.")
     ] = False,
@@ -97,6 +102,7 @@ def plan(
         bit_stable=bit_stable,
         memory=_limits(memory or []),
         keep=keep,
+        engine=_engine(engine),
     )
     explanations = [explain(placed, name) for name in why or []]
     decisions = recorded_decisions(placed) if branches else None
@@ -112,6 +118,12 @@ def plan(
         print_plan(placed, model.name)
         if decisions is not None:
             print_decisions(placed, decisions)
+
+
+def _engine(name: str | None) -> "EngineName | None":
+    if name not in (None, "numpy", "cupy", "auto"):
+        raise UsageError(f"--engine {name!r} is none of numpy, cupy and auto")
+    return name  # type: ignore[return-value]  # narrowed by the test above
 
 
 def _dimensions(pairs: list[str]) -> dict[str, int]:

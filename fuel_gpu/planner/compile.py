@@ -72,7 +72,7 @@ class _Walk:
         self.position = {node_id: k for k, node_id in enumerate(points.nodes)}
         self.inbound_ns = np.zeros((len(points.nodes), len(points.devices)), np.uint64)
         self.kept = np.zeros(len(points.point), np.bool_)
-        self.kept[_retained(points, slice(None), points.static_ns, options.keep)] = True
+        self.kept[_retained(points, slice(None), points.static_ns, options)] = True
         self.capped = np.diff(points.starts) > max(options.keep, 1)
         self.capped[points.point[points.static_ns >= _MAY_SATURATE]] = True
         self.codes = points.listed_codes()
@@ -195,7 +195,7 @@ class _Walk:
         points = self.points
         rows = slice(int(points.starts[k]), int(points.starts[k + 1]))
         self.kept[rows] = False
-        self.kept[_retained(points, rows, self._times(rows), self.options.keep)] = True
+        self.kept[_retained(points, rows, self._times(rows), self.options)] = True
         best = [U64_MAX] * len(points.devices)
         for row in range(rows.start, rows.stop):
             if self.kept[row]:
@@ -265,7 +265,7 @@ class _Walk:
 
 
 def _retained(
-    points: DecisionPoints, rows: slice, times: NDArray[np.uint64], keep: int
+    points: DecisionPoints, rows: slice, times: NDArray[np.uint64], options: PlanOptions
 ) -> NDArray[np.intp]:
     """Give the rows that their nodes retain, of a contiguous range of rows."""
     codes = points.device_codes[rows]
@@ -281,5 +281,6 @@ def _retained(
         precision=points.digits[rows],
         accuracy=points.accuracy[rows],
     )
-    kept: NDArray[np.intp] = rank_and_retain(table, keep).rows
-    return kept + (rows.start or 0)
+    kept = rank_and_retain(table, options.keep, engine=options.engine, crossover=options.crossover)
+    found: NDArray[np.intp] = kept.rows + (rows.start or 0)
+    return found

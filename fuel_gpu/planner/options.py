@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fuel_gpu.arrays.engine import Engine, EngineName
 from fuel_gpu.calibration.rates import Rates as DeviceRates
 from fuel_gpu.device import Device
 from fuel_gpu.graph.arena import NodeId
@@ -48,6 +49,9 @@ class PlanOptions:
         Refuse to plan without an estimator.
     reuse_plan
         Nodes that this plan covers are not planned again.
+    engine, crossover
+        Where the candidates are ranked and retained, as `fuel_gpu.arrays.engine.choose_engine`
+        takes them.
     largest_step_bytes
         A node whose own inputs, outputs and weights exceed this has no candidate there.
     """
@@ -65,4 +69,6 @@ class PlanOptions:
     allow_cost_placement: bool = True
     require_transfer_pricing: bool = False
     reuse_plan: "ExecutionPlan | None" = None
+    engine: EngineName | Engine | None = None
+    crossover: int | None = None
     largest_step_bytes: Mapping[Device, int] = field(default_factory=dict)

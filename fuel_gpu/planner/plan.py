@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fuel_gpu.arrays.engine import EngineName
 from fuel_gpu.calibration.rates import device_rates
 from fuel_gpu.calibration.table import Table
 from fuel_gpu.calibration.transfers import TableTransfers
@@ -121,6 +122,7 @@ def plan(
     memory: Mapping[Device, int] | None = None,
     keep: int = KEEP_PER_DEVICE,
     bindings: BindingTable | None = None,
+    engine: EngineName | None = None,
 ) -> Plan:
     """Place a graph's operations with a table's numbers.
 
@@ -153,6 +155,9 @@ def plan(
         How many candidates each node keeps on each device.
     bindings
         Which backend has which kernel; the shipped ones by default.
+    engine
+        Where arrays are worked on: ``numpy``, ``cupy``, or ``auto``, which takes the GPU from the
+        size on that the table's calibration found. None is ``FUEL_GPU_ENGINE``, else ``auto``.
 
     Raises
     ------
@@ -185,6 +190,8 @@ def plan(
         keep=keep,
         exit_device=exit,
         narrower=precision_digits is not None,
+        engine=engine,
+        crossover=table.engine_crossover,
         largest_step_bytes=device_limits(pools),
     )
     kernels = bindings or default_bindings()
