@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from fuel_gpu.arrays import bitset_dominance, staircase
+from fuel_gpu.arrays import bitset_dominance, merge_dominance, staircase
 from fuel_gpu.arrays.engine import Engine
 from fuel_gpu.arrays.ordering import dense_ranks, lexicographic_order, ordered_codes, span
 from fuel_gpu.arrays.pivot_filter import survivors
@@ -100,6 +100,8 @@ def _dominated_sorted(keys: Sequence[Any], grouped: bool, engine: Engine) -> Any
     others = rest[1:]
     sizes = [span(axis) + 1 for axis in others]
     if prod(sizes) > staircase.LARGEST_LATTICE:
+        if len(others) == 1:
+            return merge_dominance.dominated_by_earlier(others[0], values, engine)
         return bitset_dominance.dominated_by_earlier([values, *others], engine)
     if not others:
         others, sizes = [xp.zeros(count, dtype=xp.uint8)], [1]

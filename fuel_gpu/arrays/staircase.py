@@ -51,10 +51,18 @@ def dominated_by_earlier(
     for axis, size in zip(lattice[1:], sizes[1:], strict=True):
         cells = cells * size + axis
     dominated = _in_earlier_blocks(values, cells, sizes, blocks, engine)
-    for blocks_part in engine.chunks(blocks, 8 * BLOCK):
-        part = slice(blocks_part.start * BLOCK, blocks_part.stop * BLOCK)
-        within = _in_same_block(values[part], [axis[part] for axis in lattice], engine)
-        dominated[part] |= within
+    dominated |= dominated_in_block(values, lattice, engine)
+    return dominated
+
+
+def dominated_in_block(values: Any, others: Sequence[Any], engine: Engine) -> Any:
+    """Whether an earlier point of the same block of `BLOCK` is no larger in any array."""
+    xp = engine.xp
+    count = values.size
+    dominated = xp.zeros(count, dtype=bool)
+    for chunk in engine.chunks(-(-count // BLOCK), 8 * BLOCK):
+        part = slice(chunk.start * BLOCK, chunk.stop * BLOCK)
+        dominated[part] = _in_blocks_of(values[part], [each[part] for each in others], engine)
     return dominated
 
 
@@ -77,12 +85,12 @@ def _in_earlier_blocks(
     return found
 
 
-def _in_same_block(values: Any, lattice: Sequence[Any], engine: Engine) -> Any:
+def _in_blocks_of(values: Any, others: Sequence[Any], engine: Engine) -> Any:
     xp = engine.xp
     count = values.size
     # Transposed, so that a comparison at one distance is one pass over adjacent memory.
     value = _by_place(values, engine)
-    axes = [_by_place(axis, engine) for axis in lattice]
+    axes = [_by_place(axis, engine) for axis in others]
     dominated = xp.zeros(value.shape, dtype=bool)
     for distance in range(1, min(BLOCK, count)):
         found = value[:-distance] <= value[distance:]
