@@ -1,9 +1,9 @@
 """Dominance on three wide axes, by divide and conquer with all halves of a level at once.
 
-Points are sorted by the first axis and cut into stretches, which are merged in pairs, level by level:
-an earlier half's running minimum of the third axis, along the second, decides for each point of
-the later half. Inside a block the points are compared pairwise. The work is n log n for each of
-log2(n / BLOCK) levels, the memory about 80 bytes a point.
+Points are sorted by the first axis and cut into stretches, which are merged in pairs, level by
+level: an earlier half's running minimum of the third axis, along the second, decides for each
+point of the later half. Inside a block the points are compared pairwise. The work is n log n for
+each of log2(n / BLOCK) levels, the memory about 80 bytes a point.
 """
 
 from typing import Any
