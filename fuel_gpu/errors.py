@@ -30,3 +30,20 @@ class PlanError(FuelGpuError):
 
 class InvalidBranchError(PlanError):
     """A branch that breaks one of the rules of recording a decision; the graph is unchanged."""
+
+
+class DeviceUnavailableError(FuelGpuError):
+    """A device that was asked for is not here.
+
+    Parameters
+    ----------
+    reason
+        Why, in the words of the probe.
+    remedy
+        What mends it; empty if nothing is known to.
+    """
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason + (f"; to mend it: {remedy}" if remedy else ""))
+        self.reason = reason
+        self.remedy = remedy

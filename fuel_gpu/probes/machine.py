@@ -44,9 +44,7 @@ def probe(
     if not 0 < timeout_s < float("inf"):
         raise UsageError(f"a probe's time limit must be a positive number of seconds: {timeout_s}")
     plugins = registry.plugins()
-    known = registry.in_report_order(
-        {*registry.BACKEND_ORDER, *plugins.entry_points, *plugins.rejected}
-    )
+    known = registry.known_backends(plugins)
     wanted = known if backends is None else list(dict.fromkeys(backends))
     for name in wanted:
         if name not in known:

@@ -55,6 +55,12 @@ def plugins() -> Plugins:
     return Plugins(accepted, rejected)
 
 
+def known_backends(registered: Plugins | None = None) -> list[str]:
+    """List the backends that can be named, the plugins' included, in a report's order."""
+    registered = registered or plugins()
+    return in_report_order({*BACKEND_ORDER, *registered.entry_points, *registered.rejected})
+
+
 def _is_backend_name(name: str) -> bool:
     try:
         return Device.parse(name).backend == name

@@ -200,8 +200,10 @@ def test_a_device_that_is_gone_is_said_to_be(monkeypatch: pytest.MonkeyPatch) ->
         opencl.find(there)
 
 
+@pytest.mark.opencl
 def test_the_drivers_of_this_machine() -> None:
-    cl = pytest.importorskip("pyopencl", reason="pip install 'fuel-gpu[opencl]'")
+    import pyopencl as cl
+
     report = probe(["opencl"], timeout_s=120.0)
     listed = sum(len(p.get_devices()) for p in cl.get_platforms())
     refused = [line for line in report.unavailable if "cannot compile" in line.reason]
@@ -213,10 +215,11 @@ def test_the_drivers_of_this_machine() -> None:
         assert info.dtypes[0] == "float32"
 
 
+@pytest.mark.opencl
+@pytest.mark.skipif(sys.platform != "linux", reason="the loader is looked up as Linux maps it")
 def test_the_loader_answers_what_pyopencl_cannot_ask() -> None:
-    cl = pytest.importorskip("pyopencl", reason="pip install 'fuel-gpu[opencl]'")
-    if sys.platform != "linux":
-        pytest.skip("the loader is looked up as Linux maps it")
+    import pyopencl as cl
+
     device_type = 0x1000  # CL_DEVICE_TYPE, which pyopencl can ask too
     for found in (d for p in cl.get_platforms() for d in p.get_devices()):
         raw = opencl._raw_info(found, device_type, 8)
