@@ -6,32 +6,26 @@ import pytest
 
 from fuel_gpu.calibration.backends import open_device
 from fuel_gpu.calibration.backends.opencl import OpenClDevice
-from fuel_gpu.probes import opencl as opencl_probe
 from fuel_gpu.probes.report import DeviceInfo
 
 MIB = 2**20
 
-
-@pytest.fixture(scope="module")
-def info() -> DeviceInfo:
-    report = opencl_probe.enumerate_devices()
-    usable = [d for d in report.devices if not d.simulated]
-    if not usable:
-        pytest.skip("no OpenCL device: " + "; ".join(u.reason for u in report.unavailable))
-    return usable[0]
+pytestmark = pytest.mark.opencl
 
 
-@pytest.fixture(scope="module")
-def device(info: DeviceInfo) -> OpenClDevice:
-    opened = open_device(info)
+@pytest.fixture
+def device(fuel_device: DeviceInfo) -> OpenClDevice:
+    opened = open_device(fuel_device)
     assert isinstance(opened, OpenClDevice)
     return opened
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8"])
-def test_every_product_kernel_is_right(info: DeviceInfo, device: OpenClDevice, dtype: str) -> None:
-    if dtype not in (*info.dtypes, "int8"):
-        pytest.skip(f"{info.name} has no {dtype}")
+def test_every_product_kernel_is_right(
+    fuel_device: DeviceInfo, device: OpenClDevice, dtype: str
+) -> None:
+    if dtype not in (*fuel_device.dtypes, "int8"):
+        pytest.skip(f"{fuel_device.name} has no {dtype}")
     kernels = device.product_kernels(dtype)
     assert len(kernels) >= 4
     for kernel in kernels:
@@ -70,8 +64,8 @@ def test_an_empty_kernel_is_launched(device: OpenClDevice) -> None:
     assert device.launch().run() >= 1
 
 
-def test_a_device_that_is_gone_is_named(info: DeviceInfo) -> None:
-    other = msgspec.structs.replace(info, name="another device")
+def test_a_device_that_is_gone_is_named(fuel_device: DeviceInfo) -> None:
+    other = msgspec.structs.replace(fuel_device, name="another device")
     with pytest.raises(LookupError, match="another device"):
         open_device(other)
 
