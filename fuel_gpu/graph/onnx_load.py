@@ -10,7 +10,7 @@ from fuel_gpu.graph.onnx_contents import Contents
 from fuel_gpu.graph.onnx_dims import InputDims, settle_inputs
 from fuel_gpu.graph.onnx_file import ModelFile
 from fuel_gpu.graph.onnx_infer import Inference
-from fuel_gpu.graph.onnx_rebatch import Rebatch
+from fuel_gpu.graph.onnx_rebatch import ADVICE, Rebatch
 from fuel_gpu.graph.onnx_schemas import Schemas
 from fuel_gpu.graph.onnx_types import PartialType, partial_type
 from fuel_gpu.graph.onnx_walk import Model, Walk
@@ -40,12 +40,16 @@ def load_model(file: ModelFile, batch: int | None, dims: Mapping[str, int]) -> G
 def _loaded(file: ModelFile, batch: int | None, dims: Mapping[str, int]) -> Graph:
     graph = file.model.graph
     settled = settle_inputs(graph, batch, dims, file.path.name)
-    rebatch = None
-    if batch is not None and settled.fixed_batch is not None:
-        own = settle_inputs(graph, None, dims, file.path.name)
-        before = _walk(file, own, None)
-        rebatch = Rebatch(settled.fixed_batch, batch, before.values)
-    return _walk(file, settled, rebatch).graph
+    if batch is None or settled.fixed_batch in (None, batch):
+        return _walk(file, settled, None).graph
+    own = settle_inputs(graph, None, dims, file.path.name)
+    before = _walk(file, own, None)
+    try:
+        return _walk(file, settled, Rebatch(settled.fixed_batch, batch, before.values)).graph
+    except ModelError as error:
+        if ADVICE in str(error):
+            raise
+        raise ModelError(f"{error}: batch {settled.fixed_batch} is built into it; {ADVICE}") from None
 
 
 def _walk(file: ModelFile, inputs: InputDims, rebatch: Rebatch | None) -> Walk:

@@ -16,7 +16,7 @@ from fuel_gpu.graph.arena import TensorType
 from fuel_gpu.graph.onnx_values import Value
 
 _HARD_CODED: Final = frozenset({"Reshape", "Resize", "Upsample"})
-_ADVICE: Final = "export the model with a symbolic batch, or plan it at its own batch"
+ADVICE: Final = "export the model with a symbolic batch, or plan it at its own batch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ class Rebatch:
         if not self._follows(old_shape, found.shape):
             raise ModelError(
                 f"{where} gives {list(old_shape)} at the model's batch {self.old} and "
-                f"{list(found.shape)} at batch {self.new}: the batch is built into it; {_ADVICE}"
+                f"{list(found.shape)} at batch {self.new}: the batch is built into it; {ADVICE}"
             )
         if op == "Slice" and grown is not None and old_shape == found.shape:
             raise ModelError(
                 f"{where} cuts {list(data.type.shape)} to {list(found.shape)}, at the model's own "
-                f"batch {self.old}: the batch is built into its limits; {_ADVICE}"
+                f"batch {self.old}: the batch is built into its limits; {ADVICE}"
             )
         return found
 

@@ -138,3 +138,10 @@ def test_integer_inputs_follow_as_well(tmp_path: Path) -> None:
         batch=3,
     )
     assert output_shapes(graph) == [(3, 7, 4)]
+
+
+def test_a_node_that_cannot_take_the_batch_says_that_another_is_built_in(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", ["x", "w"], ["y"], name="add")]
+    weights = [weight("w", [[0.0, 0.0], [0.0, 0.0]])]
+    with pytest.raises(ModelError, match=r"node add \(Add\).*batch 2 is built into it"):
+        read(tmp_path, nodes, [value("x", [2, 2])], ["y"], weights, batch=3)
