@@ -49,7 +49,8 @@ def _loaded(file: ModelFile, batch: int | None, dims: Mapping[str, int]) -> Grap
     except ModelError as error:
         if ADVICE in str(error):
             raise
-        raise ModelError(f"{error}: batch {settled.fixed_batch} is built into it; {ADVICE}") from None
+        built_in = f"batch {settled.fixed_batch} is built into it; {ADVICE}"
+        raise ModelError(f"{error}: {built_in}") from None
 
 
 def _walk(file: ModelFile, inputs: InputDims, rebatch: Rebatch | None) -> Walk:
