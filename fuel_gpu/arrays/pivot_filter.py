@@ -12,7 +12,7 @@ from typing import Any, Final
 from fuel_gpu.arrays.engine import Engine
 
 _SAMPLE: Final = 512
-FEWEST: Final = 192  # measured: below, a round costs more than it saves
+FEWEST: Final = 256  # measured: below, a round costs more than it saves
 _ROUNDS: Final = 12
 _ROUNDS_OF_GROUPS: Final = 1  # measured: a second one costs more than it saves
 _IDLE: Final = 0.95  # a round that leaves more than this share was idle

@@ -18,7 +18,7 @@ from fuel_gpu.planner.frontier import crowding_cap, pareto_mask
 KEEP_PER_DEVICE: Final = 32
 """How many candidates each device keeps: enough for every query that a prototype asked."""
 
-_PAIRWISE_UP_TO: Final = 48  # measured: above it, the arrays' fixed cost is the smaller one
+_PAIRWISE_UP_TO: Final = 16  # measured: from there on the arrays' fixed cost is the smaller one
 
 
 @dataclass(frozen=True, slots=True)

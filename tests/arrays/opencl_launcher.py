@@ -18,11 +18,8 @@ def opencl_engine(source: str | None = None) -> Engine:
 
     Another `source` takes the place of the package's own.
     """
-    devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
-    device = next(each for each in devices if each.double_fp_config)
-    context = cl.Context([device])
+    context, program = _built(source or kernel_source("opencl"))
     queue = cl.CommandQueue(context)
-    program = cl.Program(context, source or kernel_source("opencl")).build()
     kernels = {kernel.function_name: kernel for kernel in program.all_kernels()}
 
     def launch(name: str, groups: int, threads: int, arguments: Sequence[Any]) -> None:
@@ -44,3 +41,18 @@ def opencl_engine(source: str | None = None) -> Engine:
         queue.finish()
 
     return Engine("opencl", np, 256 * 1024, RawKernels(launch))
+
+
+def _built(source: str) -> tuple[cl.Context, cl.Program]:
+    """Build for the first device that has doubles and whose compiler knows its processor."""
+    failures = []
+    for platform in cl.get_platforms():
+        for device in platform.get_devices():
+            if not device.double_fp_config:
+                continue
+            context = cl.Context([device])
+            try:
+                return context, cl.Program(context, source).build()
+            except cl.RuntimeError as error:
+                failures.append(f"{platform.name}: {error}")
+    raise RuntimeError(f"no OpenCL device builds the kernels: {failures}")
