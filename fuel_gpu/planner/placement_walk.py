@@ -9,16 +9,17 @@ where the steps are narrow.
 
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from fuel_gpu.arrays.placement_steps import Entry, PathRows, Steps, Stretches
 from fuel_gpu.planner.placement_problem import Indices
 
-_NARROW_WAYS = 2048
-"""Crossings priced at a step, on average: blocks were the faster below it with 2, 4 and 8 slots."""
-_LONG_ROWS = 64
+NARROW_WAYS: Final = 2048
+"""Crossings priced a step, on average, below which blocks were faster with 2, 4 and 8 slots."""
+LONG_ROWS: Final = 64
+"""Rows of the longest path from which blocks were clearly faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def advance(steps: Steps, rows: PathRows, start: Indices, length: Indices) -> tu
     """
     _, slots, scenarios = rows.own_ns.shape
     ways = int(length.sum()) // int(length[0]) * scenarios * slots**2
-    if length[0] >= _LONG_ROWS and ways < _NARROW_WAYS:
+    if length[0] >= LONG_ROWS and ways < NARROW_WAYS:
         return _advance_in_blocks(steps, rows, start, length)
     stretches = Stretches(start, length, steps.xp.asarray(start))
     times, _ = steps.follow(rows, stretches, None)

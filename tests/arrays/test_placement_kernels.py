@@ -11,8 +11,10 @@ from opencl_launcher import opencl_engine
 from strict_cupy import Counts, StrictArray, StrictCupy
 
 from fuel_gpu.arrays.engine import NUMPY, Engine
-from fuel_gpu.arrays.placement_kernels import MOST_SLOTS
+from fuel_gpu.arrays.placement_kernels import MOST_SLOTS, KernelSteps
+from fuel_gpu.arrays.placement_steps import ArraySteps, Entry, PathRows, Steps, Stretches
 from fuel_gpu.arrays.raw_kernels import RawKernels
+from fuel_gpu.planner import placement_walk
 from fuel_gpu.planner.placement_batch import place_batch
 from fuel_gpu.planner.placement_problem import Closings, PlacementProblem
 
@@ -24,12 +26,16 @@ def problem(
     slots: int,
     scenarios: int,
     *,
+    chains: int = 0,
     window: int = 1,
     scale: int = 1000,
     absent: float = 0.0,
     closings: int = 0,
 ) -> PlacementProblem:
-    """Draw a graph whose rows read up to two of the `window` rows before them; 1 makes a chain."""
+    """Draw a graph whose rows read up to two of the `window` rows before them; 1 makes a chain.
+
+    With a number of `chains`, the rows alternate between so many instead.
+    """
     arrays = np.random.default_rng(rows + slots + scenarios)
 
     def times(*axes: int) -> Any:
@@ -39,6 +45,8 @@ def problem(
         sorted({row - 1 - int(back) for back in arrays.integers(0, min(window, row), 2)})
         for row in range(1, rows)
     ]
+    if chains:
+        reads = [[row - chains] if row >= chains else [] for row in range(1, rows)]
     edges = sum(map(len, reads))
     available = None
     if absent:
@@ -73,8 +81,9 @@ ENGINES = {
 
 PROBLEMS = {
     "chain in blocks": problem(300, 4, 1),
+    "chains in blocks, some of one block more": problem(20 * 67 + 9, 2, 1, chains=20, scale=9),
     "chain in 700 scenarios": problem(40, 4, 700),
-    "graph in blocks": problem(400, 3, 2, window=3),
+    "graph in 2 scenarios": problem(400, 3, 2, window=3),
     "graph in 60 scenarios": problem(150, 3, 60, window=6),
     "closings": problem(200, 3, 5, window=4, closings=20),
     "ties": problem(200, 4, 2, window=2, scale=2),
@@ -86,15 +95,50 @@ PROBLEMS = {
 }
 
 
+@pytest.mark.parametrize("blocks", [False, True], ids=["as it pays", "always in blocks"])
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 @pytest.mark.parametrize("given", PROBLEMS.values(), ids=PROBLEMS)
-def test_every_engine_places_alike(engine: Engine, given: PlacementProblem) -> None:
+def test_every_engine_places_alike(
+    engine: Engine, given: PlacementProblem, blocks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if blocks:
+        monkeypatch.setattr(placement_walk, "LONG_ROWS", 3)
+        monkeypatch.setattr(placement_walk, "NARROW_WAYS", 10**9)
     expected = place_batch(given, engine=NUMPY)
     found = place_batch(given, engine=engine)
     assert isinstance(found.slot, np.ndarray)
     assert isinstance(found.total_ns, np.ndarray)
     np.testing.assert_array_equal(found.slot, expected.slot)
     np.testing.assert_array_equal(found.total_ns, expected.total_ns)
+
+
+def test_blocks_are_followed_alike() -> None:
+    """All times, choices and origins, of which a placement needs only some."""
+    arrays = np.random.default_rng(8)
+    row = np.arange(40)
+    index = np.stack([row, np.maximum(row - 1, 0), row, arrays.integers(0, 5, 40)])
+    start, length = np.array([0, 20, 33, 12]), np.array([12, 9, 7, 5])
+    is_first = np.array([True, False, False, False])
+    blocks = Stretches(start, length, start)
+    entry = Entry(arrays.integers(0, 50, (3, 4, 2), dtype=np.uint64), is_first)
+
+    def followed(steps: Steps) -> list[Any]:
+        rows = PathRows(
+            index_host=index,
+            index=index,
+            own_ns=np.random.default_rng(9).integers(0, 50, (40, 3, 2), dtype=np.uint64),
+            crossing_ns=np.random.default_rng(10).integers(0, 9, (5, 3, 3, 1), dtype=np.uint64),
+            choice=np.zeros((40, 3, 2), np.uint8),
+            first_available=None,
+        )
+        times, origin = steps.follow(rows, blocks, entry)
+        return [times, origin[:, ~is_first], rows.choice[1:]]
+
+    kernels = opencl_engine().kernels
+    assert kernels is not None
+    pairs = zip(followed(KernelSteps(np, kernels.launch)), followed(ArraySteps(np)), strict=True)
+    for found, expected in pairs:
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_what_lies_on_the_gpu_stays_there() -> None:
@@ -113,7 +157,7 @@ def test_what_lies_on_the_gpu_stays_there() -> None:
 
 
 def test_the_kernels_are_what_runs() -> None:
-    launched = set()
+    launched: set[str] = set()
     real = opencl_engine().kernels
     assert real is not None
 
@@ -125,6 +169,9 @@ def test_the_kernels_are_what_runs() -> None:
     place_batch(PROBLEMS["chain in blocks"], engine=watching)
     parts = ("follow", "through", "scan", "block_ends", "retrace")
     assert launched == {f"placement_{part}" for part in parts}
+    launched.clear()
+    place_batch(PROBLEMS["more devices than the kernels take"], engine=watching)
+    assert launched == set()
 
 
 def counts_of(given: PlacementProblem) -> Counts:

@@ -9,7 +9,9 @@ from placement_cases import Case, Shape, random_case
 from placement_oracle import MAX
 
 from fuel_gpu.arrays.engine import NUMPY, Engine
+from fuel_gpu.arrays.placement_steps import ArraySteps
 from fuel_gpu.device import Device
+from fuel_gpu.planner import placement_walk
 from fuel_gpu.planner.placement_batch import place_batch
 from fuel_gpu.planner.placement_dp import ChainInput, PlacementDP
 from fuel_gpu.planner.placement_problem import Closings, PlacementProblem
@@ -69,14 +71,26 @@ def test_rows_closed_toward_decided_readers(scale: int) -> None:
 @pytest.mark.parametrize("absent", [0.0, 0.4], ids=["everywhere", "absent"])
 @pytest.mark.parametrize("scale", [3, MAX], ids=["ties", "saturated"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_long_paths_in_few_scenarios_are_followed_in_blocks(
-    shape: Shape, scale: int, absent: float, engine: Engine
+def test_paths_followed_in_blocks(
+    shape: Shape, scale: int, absent: float, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for rows, scenarios in [(64, 1), (100, 2), (301, 1)]:
+    monkeypatch.setattr(placement_walk, "LONG_ROWS", 3)
+    monkeypatch.setattr(placement_walk, "NARROW_WAYS", 10**9)
+    for rows, scenarios in [(30, 4), (64, 1), (100, 2)]:
         case = random_case(
             rows, shape, rows=rows, slots=3, scenarios=scenarios, scale=scale, absent=absent
         )
         assert_equals_the_oracle(case, engine)
+
+
+def test_a_long_chain_in_one_scenario_is_followed_in_blocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = random_case(9, "chain", rows=500, slots=3, scenarios=1)
+    assert_equals_the_oracle(case)
+    monkeypatch.setattr(ArraySteps, "scan", None)
+    with pytest.raises(TypeError, match="not callable"):
+        place_batch(case.problem())
 
 
 def test_many_scenarios_are_followed_whole() -> None:
