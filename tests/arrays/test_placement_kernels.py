@@ -10,7 +10,7 @@ from numpy_launcher import kernels_of_double
 from opencl_launcher import opencl_engine
 from strict_cupy import Counts, StrictArray, StrictCupy
 
-from fuel_gpu.arrays.engine import NUMPY, Engine
+from fuel_gpu.arrays.engine import NUMPY, Engine, cupy_engine
 from fuel_gpu.arrays.placement_kernels import MOST_SLOTS, KernelSteps
 from fuel_gpu.arrays.placement_steps import ArraySteps, Entry, PathRows, Steps, Stretches
 from fuel_gpu.arrays.raw_kernels import RawKernels
@@ -110,6 +110,15 @@ def test_every_engine_places_alike(
     assert isinstance(found.total_ns, np.ndarray)
     np.testing.assert_array_equal(found.slot, expected.slot)
     np.testing.assert_array_equal(found.total_ns, expected.total_ns)
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("blocks", [False, True], ids=["as it pays", "always in blocks"])
+@pytest.mark.parametrize("given", PROBLEMS.values(), ids=PROBLEMS)
+def test_a_cuda_device_places_alike(
+    given: PlacementProblem, blocks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test_every_engine_places_alike(cupy_engine(), given, blocks, monkeypatch)
 
 
 def test_blocks_are_followed_alike() -> None:
