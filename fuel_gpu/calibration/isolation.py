@@ -3,21 +3,18 @@
 import contextlib
 import os
 import queue
-import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Generator
-from pathlib import Path
 from typing import IO, Final
 
 import msgspec
 import psutil
 
 from fuel_gpu.calibration.records import Doing, Finished, Note, Record, Request
-from fuel_gpu.probes.isolation import kill_group
+from fuel_gpu.probes.isolation import describe_exit, kill_group, last_words, start_python
 
 MAX_LINE_BYTES: Final = 4 << 20
 MAX_OUTPUT_BYTES: Final = 64 << 20
@@ -46,7 +43,12 @@ def measure_in_child(
     """
     with tempfile.TemporaryFile() as stderr, contextlib.ExitStack() as cleanup:
         try:
-            process = _start(command or ("-m", "fuel_gpu.calibration.child"), stderr)
+            process = start_python(
+                command or ("-m", "fuel_gpu.calibration.child"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+            )
         except OSError as error:
             yield Note(text=f"its measuring process could not be started: {error}")
             return
@@ -94,21 +96,9 @@ def _follow(
         if not failure:
             failure = _excess(process, deadline, limit_s, received, stderr)
         if failure:
-            at = f" while measuring {doing}" if doing else " before it measured anything"
+            at = f" while measuring {doing}" if doing else ""
             yield Note(text=f"its measuring process {failure}{at}")
             return
-
-
-def _start(command: tuple[str, ...], stderr: IO[bytes]) -> subprocess.Popen[bytes]:
-    search_path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
-    return subprocess.Popen(
-        [sys.executable, "-P", *command],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        env={**os.environ, "PYTHONPATH": search_path},
-        start_new_session=True,
-    )
 
 
 def _read(stream: IO[bytes], lines: "queue.SimpleQueue[bytes]") -> None:
@@ -150,17 +140,4 @@ def _how_it_ended(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
         status = process.wait(_EXIT_WAIT_S)
     except subprocess.TimeoutExpired:
         return "closed its output and was stopped"
-    if status >= 0:
-        return f"exited with status {status}{_last_words(stderr)}"
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:
-        name = f"signal {-status}"
-    return f"crashed with {name}{_last_words(stderr)}"
-
-
-def _last_words(stderr: IO[bytes]) -> str:
-    stderr.seek(max(0, os.fstat(stderr.fileno()).st_size - 2000))
-    lines = [line.strip() for line in stderr.read().decode(errors="replace").splitlines()]
-    last = next((line for line in reversed(lines) if line), "")
-    return f" ({last[:200]})" if last else ""
+    return describe_exit(status) + last_words(stderr)

@@ -157,16 +157,41 @@ def kill_group(process: subprocess.Popen[bytes]) -> bool:
     return True
 
 
-def _start(command: Sequence[str], stdout: IO[bytes], stderr: IO[bytes]) -> _Child:
+def start_python(
+    command: Sequence[str], *, stdin: int, stdout: int | IO[bytes], stderr: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    """Start a Python child in a session of its own, which imports from where this process does."""
     search_path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [sys.executable, "-P", *command],
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=stdout,
         stderr=stderr,
         env={**os.environ, "PYTHONPATH": search_path},
         start_new_session=True,
     )
+
+
+def describe_exit(status: int) -> str:
+    """Say how a child ended, as the rest of a sentence about it."""
+    if status >= 0:
+        return f"exited with status {status} before it reported"
+    try:
+        return f"crashed with {signal.Signals(-status).name}"
+    except ValueError:
+        return f"crashed with signal {-status}"
+
+
+def last_words(stderr: IO[bytes]) -> str:
+    """Give the last line of a dead child's standard error in brackets; empty if there is none."""
+    stderr.seek(max(0, _size(stderr) - 2000))
+    lines = [line.strip() for line in stderr.read().decode(errors="replace").splitlines()]
+    last = next((line for line in reversed(lines) if line), "")
+    return f" ({last[:200]})" if last else ""
+
+
+def _start(command: Sequence[str], stdout: IO[bytes], stderr: IO[bytes]) -> _Child:
+    process = start_python(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
     handle = psutil.Process(process.pid)
     return _Child(process, stdout, stderr, lambda: int(handle.memory_info().rss))
 
@@ -201,29 +226,11 @@ def _ending(child: _Child, max_output_bytes: int) -> Ending:
     status = child.process.returncode
     if status != 0:
         kill_group(child.process)
-        return Ending(None, _describe_exit(status) + _last_words(child))
+        return Ending(None, describe_exit(status) + last_words(child.stderr))
     if max(_size(child.stdout), _size(child.stderr)) > max_output_bytes:
         return Ending(None, f"printed more than {max_output_bytes >> 20} MiB")
     child.stdout.seek(0)
     _, mark, payload = child.stdout.read().rpartition(MARK)
     if not mark:
-        return Ending(None, "exited before it reported" + _last_words(child))
+        return Ending(None, "exited before it reported" + last_words(child.stderr))
     return Ending(payload)
-
-
-def _describe_exit(status: int) -> str:
-    if status >= 0:
-        return f"exited with status {status} before it reported"
-    try:
-        return f"crashed with {signal.Signals(-status).name}"
-    except ValueError:
-        return f"crashed with signal {-status}"
-
-
-def _last_words(child: _Child) -> str:
-    size = _size(child.stderr)
-    child.stderr.seek(max(0, size - 2000))
-    lines = [
-        line.strip() for line in child.stderr.read().decode(errors="replace").splitlines() if line
-    ]
-    return f" ({lines[-1][:200]})" if lines else ""

@@ -21,7 +21,7 @@ def info(index: int = 0) -> DeviceInfo:
         id=f"cuda:{index}",
         backend="cuda",
         name="card",
-        memory_bytes=2**30,
+        memory_bytes=2**28,
         dtypes=("float32", "bfloat16"),
     )
 

@@ -58,7 +58,7 @@ def test_a_crash_brings_the_drivers_last_words(tmp_path: Path) -> None:
 
 
 def test_an_exit_before_the_end_is_told(tmp_path: Path) -> None:
-    assert "exited with status 3 while measuring copies, 4 KiB" in last_note(
+    assert "exited with status 3 before it reported while measuring copies, 4 KiB" in last_note(
         child(tmp_path, "sys.exit(3)")
     )
 
