@@ -22,26 +22,42 @@ ROUND_WORK: Final = 2000  # what a round costs beside its points, in points
 
 
 @dataclass(frozen=True, slots=True)
-class AxisLists:
-    """Points linked in ascending order along each axis that varies, each group on its own.
+class Axis:
+    """Points linked in ascending order along one axis, each group on its own.
 
     Parameters
     ----------
     values
-        (axes, m) float64 coordinates.
+        (m,) float64 coordinates.
     ranges
-        (axes, m) float64: the group's range on the axis; 1 where it is degenerate, so that the
-        axis adds nothing.
+        (groups,) float64: the group's range; 1 where it is degenerate, so that the axis adds
+        nothing.
     previous, following
-        (axes, m) int64 neighbours; at an end of an axis the point itself.
-    ends
-        (m,) bool: the point is at an end of an axis, a degenerate one included.
+        (m,) int64 neighbours; at an end of the axis the point itself.
     """
 
     values: Any
     ranges: Any
     previous: Any
     following: Any
+
+
+@dataclass(frozen=True, slots=True)
+class AxisLists:
+    """Points linked along every axis that varies.
+
+    Parameters
+    ----------
+    axes
+        The axes, in the order in which distances are summed.
+    group
+        (m,) int64 group of each point, from 0.
+    ends
+        (m,) bool: the point is at an end of an axis, a degenerate one included.
+    """
+
+    axes: list[Axis]
+    group: Any
     ends: Any
 
 
@@ -61,9 +77,8 @@ def link_axes(columns: Sequence[Any], groups: Any, engine: Engine) -> AxisLists:
     first[1:] = groups[1:] != groups[:-1]
     last = xp.ones(count, dtype=bool)
     last[:-1] = first[1:]
-    group_number = xp.cumsum(first) - 1
     ends = xp.zeros(count, dtype=bool)
-    linked = []
+    axes = []
     for column in columns:
         order = lexicographic_order([groups, ordered_codes(column, xp)], xp)
         low, high = order[first], order[last]
@@ -77,13 +92,8 @@ def link_axes(columns: Sequence[Any], groups: Any, engine: Engine) -> AxisLists:
         after[order[:-1]] = order[1:]
         before[low] = low
         after[high] = high
-        ranges = xp.where(spread > 0.0, spread, 1.0)[group_number]
-        linked.append((column, ranges, before, after))
-    if not linked:
-        none = xp.zeros((0, count))
-        return AxisLists(none, none, none.astype(xp.int64), none.astype(xp.int64), ends)
-    values, ranges, before, after = (xp.stack(part) for part in zip(*linked, strict=True))
-    return AxisLists(values, ranges, before, after, ends)
+        axes.append(Axis(column, xp.where(spread > 0.0, spread, 1.0), before, after))
+    return AxisLists(axes, xp.cumsum(first) - 1, ends)
 
 
 def removal_distances(lists: AxisLists, pinned: Any, engine: Engine) -> Any:
@@ -108,16 +118,8 @@ def removal_distances(lists: AxisLists, pinned: Any, engine: Engine) -> Any:
     removed_at = xp.full(stays.size, xp.inf)
     active = xp.flatnonzero(~stays)
     distance[active] = _distances(lists, active)
-    if engine.kernels is not None and lists.values.size:
-        state = stays.astype(xp.uint8) * xp.uint8(GONE)
-        rest = engine.kernels.peel(
-            (lists.previous, lists.following),
-            lists.values,
-            lists.ranges,
-            (distance, removed_at, state),
-            _MOST_RAW_ROUNDS,
-        )
-        active = xp.flatnonzero(state == ACTIVE) if rest else active[:0]
+    if engine.kernels is not None and lists.axes:
+        active = _raw_rounds(lists, stays, distance, removed_at, engine)
     else:
         active = _rounds(lists, active, distance, removed_at, xp)
     if active.size:
@@ -134,31 +136,58 @@ def _rounds(lists: AxisLists, active: Any, distance: Any, removed_at: Any, xp: A
         leaves = _before_all_neighbours(lists, active, distance, xp)
         leaving = active[leaves]
         removed_at[leaving] = distance[leaving]
-        for before, after in zip(lists.previous, lists.following, strict=True):
-            left, right = before[leaving], after[leaving]
-            after[left] = right
-            before[right] = left
+        for axis in lists.axes:
+            left, right = axis.previous[leaving], axis.following[leaving]
+            axis.following[left] = right
+            axis.previous[right] = left
         active = active[~leaves]
         distance[active] = _distances(lists, active)
     return active
 
 
+def _raw_rounds(
+    lists: AxisLists, stays: Any, distance: Any, removed_at: Any, engine: Engine
+) -> Any:
+    """Make rounds by the raw kernels; give the points still linked."""
+    xp = engine.xp
+    assert engine.kernels is not None
+    previous, following, values, ranges = (
+        xp.stack(each)
+        for each in zip(
+            *(
+                (axis.previous, axis.following, axis.values, axis.ranges[lists.group])
+                for axis in lists.axes
+            ),
+            strict=True,
+        )
+    )
+    state = stays.astype(xp.uint8) * xp.uint8(GONE)
+    marks = (distance, removed_at, state)
+    if not engine.kernels.peel((previous, following), values, ranges, marks, _MOST_RAW_ROUNDS):
+        return xp.zeros(0, dtype=xp.int64)
+    for axis, before, after in zip(lists.axes, previous, following, strict=True):
+        axis.previous[:] = before
+        axis.following[:] = after
+    return xp.flatnonzero(state == ACTIVE)
+
+
 def _distances(lists: AxisLists, points: Any) -> Any:
     total: Any = 0.0
-    for values, ranges, before, after in zip(
-        lists.values, lists.ranges, lists.previous, lists.following, strict=True
-    ):
-        total = total + (values[after[points]] - values[before[points]]) / ranges[points]
+    group = lists.group[points]
+    for axis in lists.axes:
+        gap = axis.values[axis.following[points]] - axis.values[axis.previous[points]]
+        total = total + gap / axis.ranges[group]
     return total
 
 
 def _before_all_neighbours(lists: AxisLists, points: Any, distance: Any, xp: Any) -> Any:
     own = distance[points]
     first = xp.ones(points.size, dtype=bool)
-    for links in (*lists.previous, *lists.following):
-        neighbour = links[points]
-        theirs = distance[neighbour]
-        first &= (own < theirs) | ((own == theirs) & (points < neighbour))
+    for axis in lists.axes:
+        for links in (axis.previous, axis.following):
+            neighbour = links[points]
+            theirs = distance[neighbour]
+            first &= (own < theirs) | ((own == theirs) & (points < neighbour))
     return first
 
 
@@ -181,15 +210,22 @@ def remove_one_at_a_time(
     points, distances
         In the order of removal.
     """
-    values, ranges = lists.values.tolist(), lists.ranges.tolist()
-    previous, following = lists.previous.tolist(), lists.following.tolist()
-    axes = range(len(values))
+    group = lists.group.tolist()
+    axes = [
+        (
+            axis.values.tolist(),
+            axis.ranges.tolist(),
+            axis.previous.tolist(),
+            axis.following.tolist(),
+        )
+        for axis in lists.axes
+    ]
 
     def distance(point: int) -> float:
         total = 0.0
-        for axis in axes:
-            gap = values[axis][following[axis][point]] - values[axis][previous[axis][point]]
-            total += gap / ranges[axis][point]
+        for values, ranges, previous, following in axes:
+            gap = values[following[point]] - values[previous[point]]
+            total += gap / ranges[group[point]]
         return total
 
     current = {point: distance(point) for point in candidates.tolist()}
@@ -206,10 +242,10 @@ def remove_one_at_a_time(
         points.append(point)
         distances.append(crowding)
         touched: set[int] = set()
-        for axis in axes:
-            before, after = previous[axis][point], following[axis][point]
-            following[axis][before] = after
-            previous[axis][after] = before
+        for _, _, previous, following in axes:
+            before, after = previous[point], following[point]
+            following[before] = after
+            previous[after] = before
             touched.update((before, after))
         for neighbour in touched & current.keys():
             wider = distance(neighbour)

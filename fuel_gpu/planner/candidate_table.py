@@ -87,8 +87,8 @@ def rank_and_retain(
 
     Equal, node for node, to `AlternativeSet.rank_by_cost` and `retain_per_device_frontier`. Nodes
     of up to 16 candidates take a fixed number of passes over blocks of nodes; larger ones are
-    sorted. Beside the table it takes about 40 bytes a candidate, and 150 more for each candidate
-    of a large node that a first filter does not drop.
+    sorted. Beside the table it takes about 40 bytes a candidate; up to 190 a candidate of a large
+    node, and 320 where all of it lies on frontiers that are cut.
 
     Parameters
     ----------

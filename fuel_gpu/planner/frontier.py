@@ -47,9 +47,10 @@ def pareto_mask(
     Notes
     -----
     With up to two axes that take many values and others that take few (a product of 256 at
-    most), the work is n log n and the memory about 150 bytes a point, whatever the groups. With
-    more wide axes it is n**2 / 128 word operations an axis, after a filter that leaves few of
-    points at random, and 32 bytes a point and axis more.
+    most), the work is n log n and the memory up to 170 bytes a point, whatever the groups; three
+    wide axes take log n times that work. With more it is n**2 / 128 word operations an axis and
+    32 bytes a point and axis more. A filter goes before, which leaves few of points at random
+    and takes 10 bytes a point.
     """
     on_gpu = is_on_gpu(points)
     chosen = choose_engine(engine, work=len(points), crossover=crossover, on_gpu=on_gpu)
