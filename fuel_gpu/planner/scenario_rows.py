@@ -56,15 +56,13 @@ class ScenarioRows:
     exit_sizes: tuple[int, ...]
     sizes: NDArray[np.uint64]
 
-    def problem(
-        self, times: Times, available: NDArray[np.bool_], transfers: Times
-    ) -> PlacementProblem:
+    def problem(self, times: Times, transfers: Times) -> PlacementProblem:
         """Price the rows.
 
         Parameters
         ----------
-        times, available
-            (nodes, slots, scenarios): each node's least time at each slot, and whether it can run.
+        times
+            uint64 (nodes, slots, scenarios): each node's least time at each slot.
         transfers
             uint64 (devices, devices, sizes, scenarios): what a copy takes.
         """
@@ -102,7 +100,7 @@ class ScenarioRows:
             cost_ns=own,
             crossing_ns=np.array(tables, np.uint64) if tables else empty,
             exit_ns=exits,
-            available=available[self.row_node],
+            available=self._available(scenarios),
             closings=self._closings(transfers, slots, scenarios),
         )
 
@@ -114,6 +112,11 @@ class ScenarioRows:
                 self.codes[self.row_node], slot.astype(np.int64), axis=1
             )
         return codes
+
+    def _available(self, scenarios: int) -> NDArray[np.bool_] | None:
+        """Mark the slots that rows have, where some have fewer than others."""
+        listed = self.listed[self.row_node]
+        return None if listed.all() else np.repeat(listed[:, :, None], scenarios, axis=2)
 
     def _closings(self, transfers: Times, slots: int, scenarios: int) -> Closings | None:
         if not self.closings:
@@ -142,10 +145,20 @@ class ScenarioRows:
 
 
 def scenario_rows(
-    graph: Graph, order: Sequence[NodeId], points: DecisionPoints, options: PlanOptions
+    graph: Graph,
+    order: Sequence[NodeId],
+    points: DecisionPoints,
+    devices: Sequence[Device],
+    options: PlanOptions,
 ) -> ScenarioRows:
-    """Walk a graph as `compile_plan` does and note what it reads, before any time is known."""
-    walk = _Structure(graph, points, options)
+    """Walk a graph as `compile_plan` does and note what it reads, before any time is known.
+
+    Parameters
+    ----------
+    devices
+        What device codes stand for; they begin with the decision points' own.
+    """
+    walk = _Structure(graph, points, devices, options)
     for node_id in order:
         walk.visit(node_id)
     listed = walk.listed
@@ -179,6 +192,7 @@ def scenario_rows(
 class _Structure:
     graph: Graph
     points: DecisionPoints
+    devices: Sequence[Device]
     options: PlanOptions
     listed: list[list[int]] = field(init=False)
     code_of: dict[Device, int] = field(init=False)
@@ -193,7 +207,7 @@ class _Structure:
 
     def __post_init__(self) -> None:
         self.listed = self.points.listed_codes()
-        self.code_of = {device: code for code, device in enumerate(self.points.devices)}
+        self.code_of = {device: code for code, device in enumerate(self.devices)}
         self.position = {node_id: k for k, node_id in enumerate(self.points.nodes)}
         self.fixed = [() for _ in self.points.nodes]
 

@@ -17,7 +17,7 @@ from fuel_gpu.kernels.binding import BindingTable, default_bindings
 from fuel_gpu.numbers import U64_MAX
 from fuel_gpu.planner.candidate import composite_ns_arrays
 from fuel_gpu.planner.decision_points import DecisionPoints, decision_points
-from fuel_gpu.planner.menus import Choice, choice_rates
+from fuel_gpu.planner.menus import Choice, choice_rates, describe
 from fuel_gpu.planner.options import PlanOptions
 from fuel_gpu.planner.placement_batch import place_batch
 from fuel_gpu.planner.problem import Problem, build_problem
@@ -60,7 +60,8 @@ def plan_scenarios(
     """Place a graph by the carry-forward DP under every table at once.
 
     The placements are those that the DP commits for each table by itself; unlike `plan` this
-    neither refines them nor compares them with baselines, and keeps no memory limits.
+    neither refines them nor compares them with baselines, and keeps no memory limits. Tables with
+    the same devices and dtypes are one problem over arrays.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ def plan_scenarios(
     tables
         The scenarios: other machines, link speeds, or sets of devices.
     pins
-        Nodes that must run on a device that every table has.
+        Nodes that must run on a device, which every table must have.
     entry, exit
         Where the inputs lie before the run and where the outputs are wanted after.
 
@@ -82,55 +83,84 @@ def plan_scenarios(
     """
     if not tables:
         raise UsageError("plan_scenarios needs at least one table")
-    devices = tuple(
-        dict.fromkeys(d.device for table in tables for d in table.devices if not d.simulated)
-    )
-    rates = [
-        {d.device: device_rates(table, d.device) for d in table.devices if not d.simulated}
-        for table in tables
-    ]
     pinned = graph.copy()
     pinned.placements.update(pins or {})
+    devices = tuple(dict.fromkeys([*_devices(*tables), *pinned.placements.values(), entry, exit]))
+    rates = [
+        {device: device_rates(table, device) for device in _devices(table)} for table in tables
+    ]
+    alike: dict[object, list[int]] = {}
+    for scenario, by_device in enumerate(rates):
+        key = tuple((device, frozenset(rows)) for device, rows in by_device.items())
+        alike.setdefault(key, []).append(scenario)
+
+    placement, total_ns = None, np.zeros(len(tables), np.uint64)
+    nodes: tuple[NodeId, ...] = ()
+    for scenarios in alike.values():
+        group = _Group([tables[s] for s in scenarios], [rates[s] for s in scenarios])
+        try:
+            nodes, placed, priced = _placed(pinned, group, entry, exit, bindings)
+        except PlanError as error:
+            raise PlanError(f"under table {scenarios[0]}: {error}") from error
+        if placement is None:
+            placement = np.zeros((len(tables), len(nodes)), np.uint8)
+        own = np.array([devices.index(device) for device in placed.devices], np.uint8)
+        placement[scenarios] = own[placed.codes].T
+        total_ns[scenarios] = priced
+    assert placement is not None
+    return ScenarioPlans(nodes, devices, placement, total_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Tables with the same devices and dtypes, and their rates."""
+
+    tables: Sequence[Table]
+    rates: Sequence[Mapping[Device, Mapping[str, Rates]]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Placed:
+    """Device codes (nodes, scenarios) and the devices that they stand for."""
+
+    devices: tuple[Device, ...]
+    codes: NDArray[np.int64]
+
+
+def _devices(*tables: Table) -> tuple[Device, ...]:
+    return tuple(dict.fromkeys(d.device for t in tables for d in t.devices if not d.simulated))
+
+
+def _placed(
+    graph: Graph, group: _Group, entry: Device, exit: Device, bindings: BindingTable | None
+) -> tuple[tuple[NodeId, ...], _Placed, Times]:
+    """Place and price a graph under tables that have the same devices and dtypes."""
     order = graph.topological_order()
+    devices = _devices(group.tables[0])
+    for node_id, where in graph.placements.items():
+        if where not in devices:
+            node = graph.node(node_id)
+            raise PlanError(f"node {describe(node_id, node)} is placed on {where}, which it lacks")
     options = PlanOptions(
         devices=devices,
-        rates=_all_rates(rates),
+        rates=group.rates[0],
         pinned_device=devices[0],
         input_residency={n: entry for n in order if graph.node(n).kind == "input"},
-        estimator=TableTransfers(tables[0]),
+        estimator=TableTransfers(group.tables[0]),
         exit_device=exit,
     )
-    points = decision_points(pinned, order, bindings or default_bindings(), options)
-    rows = scenario_rows(pinned, order, points, options)
-    transfers = _transfer_times(rows, points.devices, tables)
-    times, available = _node_times(points, rows, rates)
-    lost = ~available.any(axis=1)
-    if lost.any():
-        row, scenario = (int(x) for x in np.argwhere(lost)[0])
-        node = graph.node(points.nodes[row])
-        raise PlanError(f"node {node.name} ({node.op}) can run on no device of table {scenario}")
-    problem = rows.problem(times, available, transfers)
-    slot = place_batch(problem).slot if problem.rows else np.zeros((0, len(tables)), np.uint8)
-    placement = rows.placement(slot)
+    points = decision_points(graph, order, bindings or default_bindings(), options)
+    known = tuple(dict.fromkeys([*points.devices, entry, exit]))
+    rows = scenario_rows(graph, order, points, known, options)
+    transfers = _transfer_times(rows, known, group.tables)
+    times = _node_times(points, rows, group.rates)
+    problem = rows.problem(times, transfers)
+    scenarios = len(group.tables)
+    slot = place_batch(problem).slot if problem.rows else np.zeros((0, scenarios), np.uint8)
+    placed = _Placed(known, rows.placement(slot))
     nothing: dict[NodeId, Sequence[int | None]] = dict.fromkeys(points.nodes, ())
-    finished = build_problem(graph, points.nodes, points.devices, nothing, entry=entry, exit=exit)
-    return ScenarioPlans(
-        nodes=points.nodes,
-        devices=points.devices,
-        placement=placement.T.astype(np.uint8),
-        total_ns=_priced(rows, finished, placement, times, transfers),
-    )
-
-
-def _all_rates(
-    rates: Sequence[Mapping[Device, Mapping[str, Rates]]],
-) -> dict[Device, dict[str, Rates]]:
-    """For each device every dtype that any table has; which figures stand there does not matter."""
-    joined: dict[Device, dict[str, Rates]] = {}
-    for table in rates:
-        for device, rows in table.items():
-            joined.setdefault(device, {}).update(rows)
-    return joined
+    finished = build_problem(graph, points.nodes, known, nothing, entry=entry, exit=exit)
+    return points.nodes, placed, _priced(rows, finished, placed.codes, times, transfers)
 
 
 def _transfer_times(
@@ -152,53 +182,41 @@ def _node_times(
     points: DecisionPoints,
     rows: ScenarioRows,
     rates: Sequence[Mapping[Device, Mapping[str, Rates]]],
-) -> tuple[Times, NDArray[np.bool_]]:
-    """Give each node's least time at each of its slots, and whether it can run there.
-
-    Returns
-    -------
-    times, available
-        (nodes, slots, scenarios), uint64 and bool.
-    """
-    shape = (*rows.codes.shape, len(rates))
-    times = np.full(shape, U64_MAX, np.uint64)
-    available = np.zeros(shape, np.bool_)
+) -> Times:
+    """Give each node's least time at each of its slots, uint64 (nodes, slots, scenarios)."""
+    times = np.full((*rows.codes.shape, len(rates)), U64_MAX, np.uint64)
     first = points.first_of_device()
     owner = points.point[first]
     slot = np.arange(len(owner)) - np.searchsorted(owner, owner)
-    moved = points.bytes_moved
     flops = np.array([cost.flops for cost in points.costs], np.uint64)[points.point]
+    widths = np.cumsum([0, *(len(menu.choices) for menu in points.menus)])
+    flat = widths[points.menu_of[points.point]] + points.column
     for scenario, table in enumerate(rates):
-        priced = [_priced_menu(menu.choices, table) for menu in points.menus]
-        widths = np.cumsum([0, *(len(each) for each in priced)])
-        flat = widths[points.menu_of[points.point]] + points.column
-        columns = np.concatenate([*priced, np.empty((0, 4))])[flat]
+        priced = [_menu_rates(menu.choices, table) for menu in points.menus]
+        columns = np.concatenate([*priced, np.empty((0, 3))])[flat]
         row_ns = composite_ns_arrays(
-            flops, moved, columns[:, 2].astype(np.uint64), columns[:, 0], columns[:, 1], xp=np
+            flops,
+            points.bytes_moved,
+            columns[:, 2].astype(np.uint64),
+            columns[:, 0],
+            columns[:, 1],
+            xp=np,
         )
-        runs = columns[:, 3] > 0
-        row_ns = np.where(runs, row_ns, np.uint64(U64_MAX))
-        times[owner, slot, scenario] = np.minimum.reduceat(row_ns, first)
-        available[owner, slot, scenario] = np.logical_or.reduceat(runs, first)
-    return times, available
+        if len(first):
+            times[owner, slot, scenario] = np.minimum.reduceat(row_ns, first)
+    return times
 
 
-def _priced_menu(
+def _menu_rates(
     choices: Sequence[Choice], table: Mapping[Device, Mapping[str, Rates]]
 ) -> NDArray[np.float64]:
-    """Give each choice's rates and launch overhead under a table, and whether it can run there.
-
-    Returns
-    -------
-    float64 (choices, 4)
-        FLOP/ns, bytes/ns, ns, and 1 or 0.
-    """
-    priced = np.ones((len(choices), 4))
+    """Give each choice's FLOP/ns, bytes/ns and launch overhead (ns) under a table, (choices, 3)."""
+    priced = np.empty((len(choices), 3))
     for column, choice in enumerate(choices):
-        rows = table.get(choice.device)
-        runs = rows is not None and (choice.kernel.dtype in (choice.stored, *rows))
-        rates, launch_ns, _ = choice_rates(choice.device, rows, choice.kernel.dtype, choice.stored)
-        priced[column] = rates.flops_per_ns, rates.bytes_per_ns, launch_ns, runs
+        rates, launch_ns, _ = choice_rates(
+            choice.device, table.get(choice.device), choice.kernel.dtype, choice.stored
+        )
+        priced[column] = rates.flops_per_ns, rates.bytes_per_ns, launch_ns
     return priced
 
 
