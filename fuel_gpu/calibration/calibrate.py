@@ -1,6 +1,7 @@
 """Measures the devices of a report, each in a child process, and makes the table."""
 
 import itertools
+import time
 from collections.abc import Callable, Collection, Iterator
 
 from fuel_gpu.calibration.backends import CONNECTED_BACKENDS, can_measure
@@ -19,6 +20,8 @@ from fuel_gpu.calibration.table import Table
 from fuel_gpu.device import Device
 from fuel_gpu.errors import UsageError
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
+
+_CHECKPOINT_S = 2.0
 
 
 def calibrate(
@@ -50,8 +53,8 @@ def calibrate(
     progress
         Called with each `Event`.
     checkpoint
-        Called with the table so far after each device and each finished rate, to be saved: what is
-        finished then outlives this process.
+        Called with the table so far every two seconds, and after each device and each finished
+        rate, to be saved: what is finished then outlives this process.
 
     Returns
     -------
@@ -131,11 +134,15 @@ def _follow(
     """Take in what a child measures; whether it measured all it was asked for."""
     name = request.device.id
     effort = FULL if request.full else QUICK
+    saved = time.monotonic()
     for record in measure_in_child(request, limit_s=effort.limit_s):
         match record:
             case Doing():
                 to = f" to {request.peer.id}" if request.peer else ""
                 tell(Measuring(name, record.what + to, record.spent))
+                if time.monotonic() > saved + _CHECKPOINT_S:
+                    save(findings.table())
+                    saved = time.monotonic()
             case CopyMeasured():
                 findings.add_copy(record)
             case RateMeasured():
