@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fuel_gpu.arrays.engine import EngineName
 from fuel_gpu.arrays.placement_steps import plus
 from fuel_gpu.calibration.rates import Rates, device_rates
 from fuel_gpu.calibration.table import Table
@@ -56,6 +57,7 @@ def plan_scenarios(
     entry: Device = HOST,
     exit: Device = HOST,
     bindings: BindingTable | None = None,
+    engine: EngineName | None = None,
 ) -> ScenarioPlans:
     """Place a graph by the carry-forward DP under every table at once.
 
@@ -73,6 +75,11 @@ def plan_scenarios(
         Nodes that must run on a device, which every table must have.
     entry, exit
         Where the inputs lie before the run and where the outputs are wanted after.
+    bindings
+        Which backend has which kernel; the shipped ones by default.
+    engine
+        Where the DP's arrays are worked on: ``numpy``, ``cupy``, or ``auto``, which is NumPy. None
+        is ``FUEL_GPU_ENGINE``, else ``auto``.
 
     Raises
     ------
@@ -99,7 +106,7 @@ def plan_scenarios(
     for scenarios in alike.values():
         group = _Group([tables[s] for s in scenarios], [rates[s] for s in scenarios])
         try:
-            nodes, placed, priced = _placed(pinned, group, entry, exit, bindings)
+            nodes, placed, priced = _placed(pinned, group, entry, exit, bindings, engine)
         except PlanError as error:
             raise PlanError(f"under table {scenarios[0]}: {error}") from error
         if placement is None:
@@ -132,7 +139,12 @@ def _devices(*tables: Table) -> tuple[Device, ...]:
 
 
 def _placed(
-    graph: Graph, group: _Group, entry: Device, exit: Device, bindings: BindingTable | None
+    graph: Graph,
+    group: _Group,
+    entry: Device,
+    exit: Device,
+    bindings: BindingTable | None,
+    engine: EngineName | None,
 ) -> tuple[tuple[NodeId, ...], _Placed, Times]:
     """Place and price a graph under tables that have the same devices and dtypes."""
     order = graph.topological_order()
@@ -156,7 +168,9 @@ def _placed(
     times = _node_times(points, rows, group.rates)
     problem = rows.problem(times, transfers)
     scenarios = len(group.tables)
-    slot = place_batch(problem).slot if problem.rows else np.zeros((0, scenarios), np.uint8)
+    slot = np.zeros((0, scenarios), np.uint8)
+    if problem.rows:
+        slot = place_batch(problem, engine=engine).slot
     placed = _Placed(known, rows.placement(slot))
     nothing: dict[NodeId, Sequence[int | None]] = dict.fromkeys(points.nodes, ())
     finished = build_problem(graph, points.nodes, known, nothing, entry=entry, exit=exit)
