@@ -102,7 +102,18 @@ class Walk:
         return Walk(self.model, body, self)
 
     def result(self, position: int) -> Value:
-        """Give an output's value, once the walk is done."""
+        """Give an output's value, once the walk is done.
+
+        Raises
+        ------
+        ModelError
+            If the graph has no such output.
+        """
+        if position >= len(self.proto.output):
+            raise ModelError(
+                f"a body in {self.model.title} gives {len(self.proto.output)} values where "
+                f"{position + 1} are read: the model is damaged; export it again"
+            )
         return self.lookup(self.proto.output[position].name, "an output")
 
     def lookup(self, name: str, reader: str) -> Value:
