@@ -44,13 +44,13 @@ def _visit_if(walk: "Walk", node: onnx.NodeProto, inputs: Inputs, where: str) ->
     condition = inputs[0]
     taken = None if condition is None else walk.model.contents.of(condition)
     if taken is not None:
-        chosen = walk.inline(branches[0] if taken.any() else branches[1])
-        for name, value in zip(node.output, chosen, strict=True):
-            walk.values[name] = value
+        _inline(walk, node, branches[0] if taken.any() else branches[1])
         return
-    walks = [walk.child(body) for body in branches]
-    for inner in walks:
-        inner.run()
+    walks = [w for body in branches if (w := _possible(walk, body)) is not None]
+    if len(walks) < len(branches):
+        # Shapes rule one branch out (or both, and walking it again says why): the other is taken.
+        _inline(walk, node, walks[0].proto if walks else branches[0])
+        return
     outputs: list[Value | None] = []
     for k, name in enumerate(node.output):
         ends = [inner.result(k) for inner in walks]
@@ -59,6 +59,21 @@ def _visit_if(walk: "Walk", node: onnx.NodeProto, inputs: Inputs, where: str) ->
         bounded = differ or any(v.bounded for v in ends)
         outputs.append(Value(name, larger.type, True, bounded, larger.sequence) if name else None)
     _finish(walk, node, inputs, outputs, walks, {})
+
+
+def _possible(walk: "Walk", body: onnx.GraphProto) -> "Walk | None":
+    """Walk a branch; None if it cannot be with the shapes at hand."""
+    inner = walk.child(body)
+    try:
+        inner.run()
+    except ModelError:
+        return None
+    return inner
+
+
+def _inline(walk: "Walk", node: onnx.NodeProto, body: onnx.GraphProto) -> None:
+    for name, value in zip(node.output, walk.inline(body), strict=True):
+        walk.values[name] = value
 
 
 def _visit_loop(walk: "Walk", node: onnx.NodeProto, inputs: Inputs, where: str) -> None:

@@ -12,6 +12,9 @@ from fuel_gpu.errors import ModelError, UsageError
 from fuel_gpu.graph.arena import TensorType
 from fuel_gpu.graph.onnx_types import partial_type
 
+_NO_NAMES: Final = frozenset({"", "?", "-1", "None"})
+"""What exporters write for a dimension that they do not name: two such need not be equal."""
+
 
 @dataclass(frozen=True, slots=True)
 class InputDims:
@@ -105,7 +108,8 @@ def _open_inputs(graph: onnx.GraphProto, where: str) -> list[_OpenInput]:
         dims: list[int | str] = []
         for axis, size in enumerate(known.shape):
             if size is None or size < 0:
-                dims.append(tensor.shape.dim[axis].dim_param or f"{value.name}:{axis}")
+                text = tensor.shape.dim[axis].dim_param
+                dims.append(f"{value.name}:{axis}" if text in _NO_NAMES else text)
             else:
                 dims.append(size)
         found.append(_OpenInput(value.name, known.dtype, dims))

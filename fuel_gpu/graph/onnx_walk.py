@@ -246,6 +246,8 @@ class Walk:
         return self.graph.push(Node(kind, (), value.type, kind, name))
 
     def _visit(self, node: onnx.NodeProto) -> None:
+        if not any(node.output):
+            return  # gives nothing that anything could read
         where = f"node {_title(node)} ({qualified_op(node)}) of {self.model.title}"
         reader = f"an input of {where}"
         inputs = [self.lookup(name, reader) if name else None for name in node.input]

@@ -65,6 +65,19 @@ def test_if_whose_branches_differ_takes_the_larger_and_says_so(tmp_path: Path) -
     assert named(graph, "if").attributes["shape_is_bound"] is True
 
 
+def test_if_whose_other_branch_cannot_be_stands_for_the_one_that_can(tmp_path: Path) -> None:
+    """One model for two rates: the window's length shows which of them is meant."""
+    wide = body([helper.make_node("MatMul", ["x", "w"], ["t"], name="wide")], [], ["t"])
+    narrow = body([helper.make_node("Reshape", ["x", "odd"], ["e"], name="narrow")], [], ["e"])
+    node = helper.make_node("If", ["cond"], ["y"], name="if", then_branch=narrow, else_branch=wide)
+    graph = read(tmp_path, [node], [COND, X], ["y"], [W, shape_weight("odd", 5, 5)])
+    assert [n.op for n in graph.nodes if n.kind == "kernel"] == ["MatMul"]
+    assert output_shapes(graph) == [(2, 4)]
+    both = helper.make_node("If", ["cond"], ["y"], then_branch=narrow, else_branch=narrow)
+    with pytest.raises(ModelError, match=r"node narrow \(Reshape\)"):
+        read(tmp_path, [both], [COND, X], ["y"], [W, shape_weight("odd", 5, 5)])
+
+
 def _loop(condition_out: str) -> list[NodeProto]:
     """A loop that multiplies a state by a weight and keeps every state."""
     inner = body(

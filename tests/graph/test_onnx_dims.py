@@ -54,6 +54,11 @@ def test_an_unnamed_dimension_goes_by_input_and_axis(tmp_path: Path) -> None:
     assert output_shapes(graph) == [(2, 7)]
 
 
+def test_a_question_mark_is_no_name() -> None:
+    settled = settle({"x": [1, 3, "?", "?"]}, **{"x:2": 48, "x:3": 320})
+    assert shapes_of(settled) == {"x": (1, 3, 48, 320)}
+
+
 def test_arithmetic_over_names_follows_them() -> None:
     shapes: dict[str, Shape] = {
         "ids": ["batch", "length"],
