@@ -23,6 +23,9 @@ _STREAM_BYTES: Final = 256 * MIB
 _BUFFER_SHARE: Final = 16
 """One of a workload's buffers takes at most this part of the device's memory."""
 
+_PADDED_ELEMENT_BYTES: Final = 9
+"""An element of the widest dtype, with its share of the padding of rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -101,8 +104,10 @@ def stream_bytes(info: DeviceInfo) -> int:
 
 def _busy_n(info: DeviceInfo, flops_per_ns: float, effort: Effort) -> int:
     wanted = (effort.product_run_ns * flops_per_ns / 2) ** (1 / 3)
-    fitting = (info.memory_bytes / _BUFFER_SHARE / 8) ** 0.5
-    n = min(wanted, fitting, _LARGEST_PRODUCT_N)
+    limits = (info.largest_allocation_bytes, info.details.get("largest_binding_bytes"))
+    fitting = [(limit / _PADDED_ELEMENT_BYTES) ** 0.5 for limit in limits if limit]
+    fitting.append((info.memory_bytes / _BUFFER_SHARE / 8) ** 0.5)
+    n = min(wanted, *fitting, _LARGEST_PRODUCT_N)
     return max(int(n) // _PRODUCT_STEP * _PRODUCT_STEP, _FIRST_PRODUCT_N)
 
 

@@ -88,6 +88,9 @@ _BUILT_IN: Final[dict[str, str]] = {
     "cpu": "fuel_gpu.calibration.backends.cpu",
     "opencl": "fuel_gpu.calibration.backends.opencl",
     "cuda": "fuel_gpu.calibration.backends.cuda",
+    "vulkan": "fuel_gpu.calibration.backends.vulkan",
+    "metal": "fuel_gpu.calibration.backends.vulkan",
+    "d3d12": "fuel_gpu.calibration.backends.vulkan",
 }
 
 

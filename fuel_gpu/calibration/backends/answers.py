@@ -10,6 +10,9 @@ from fuel_gpu.dtypes import UNIT_ROUNDOFF
 _ROWS_CHECKED: Final = 8
 _SEED: Final = 20240229
 
+_SMALL_PART: Final = {"float32": 2.0**-12, "float64": 2.0**-40}
+"""Sums up to 2,000 in magnitude, so enlarged, still fit the dtype's 24 or 53 bits."""
+
 _STEP: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 """Odd and far from any small multiple: repeated additions pass through all values of a word."""
 
@@ -37,7 +40,9 @@ class ProductCheck:
     """Two matrices of small integers, and the rows by which their product is judged.
 
     Entries are -2 .. 2, so partial sums stay exact in every dtype that has integers up to about a
-    thousand: a right kernel is off by the rounding of the result alone.
+    thousand: a right kernel is off by the rounding of the result alone. In float32 and float64 the
+    left factor's are larger by a part so small that a narrower dtype loses it: whoever computes in
+    float16 or tf32 what should be float32, or in float32 what should be float64, is found out.
 
     Parameters
     ----------
@@ -51,14 +56,19 @@ class ProductCheck:
         random = np.random.default_rng(_SEED)
         self._a = random.integers(-2, 3, size=(n, n), dtype=np.int8)
         self._b = random.integers(-2, 3, size=(n, n), dtype=np.int8)
+        self._scale = 1.0 + _SMALL_PART.get(dtype, 0.0)
         self._rows = np.unique(np.linspace(0, n - 1, _ROWS_CHECKED).astype(int))
-        self._expected = self._a[self._rows].astype(np.float64) @ self._b.astype(np.float64)
+        left = self._a[self._rows] * self._scale
+        self._expected = left @ self._b.astype(np.float64)
         self._tolerance = 2 * UNIT_ROUNDOFF.get(dtype, 0.0)
         self._dtype = {"tf32": "float32", "bfloat16": "float32"}.get(dtype, dtype)
 
     def operands(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Give both factors in the dtype that the host hands over, shape (n, n)."""
-        return self._a.astype(self._dtype), self._b.astype(self._dtype)
+        left = self._a.astype(self._dtype)
+        if self._scale != 1.0:
+            left *= left.dtype.type(self._scale)
+        return left, self._b.astype(self._dtype)
 
     def accepts(self, product: NDArray[Any]) -> bool:
         """Whether a product, shape (n, n), is right on the rows that are checked."""

@@ -1,0 +1,421 @@
+"""Measures what wgpu drives (Vulkan, Metal, Direct3D 12): copies by two ways, kernels in WGSL."""
+
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fuel_gpu.calibration.backends import Copies, Workload
+from fuel_gpu.calibration.backends.answers import ProductCheck, change_words, number_words, padded
+from fuel_gpu.calibration.backends.vulkan_clock import Timestamps, agree
+from fuel_gpu.calibration.clock import timed
+from fuel_gpu.calibration.effort import MIB
+from fuel_gpu.probes import vulkan
+from fuel_gpu.probes.report import DeviceInfo
+
+_SOURCE: Final = Path(__file__).with_name("vulkan_kernels.wgsl")
+
+_OPTIONAL_FEATURES: Final = ("shader-f16", "shader-f64", "timestamp-query")
+_MAX_BINDING: Final = "max-storage-buffer-binding-size"
+_MAX_INVOCATIONS: Final = "max-compute-invocations-per-workgroup"
+_MAX_SHARED: Final = "max-compute-workgroup-storage-size"
+_MAX_GROUPS: Final = "max-compute-workgroups-per-dimension"
+
+_PITCH_BYTES: Final = 64
+"""Padding of a matrix's rows: at a power of two apart they would all fall into one cache set."""
+
+_ORDINARY: Final = np.arange(2039)
+"""Numbers that float16 holds and no driver flushes to zero; 2039 is prime, so that what lands at
+a wrong place shows."""
+
+_CLOCK_TRIALS: Final = 5
+_CLOCK_TRIAL_BYTES: Final = 4 * MIB
+_CLOCK_TRIAL_NS: Final = 5_000_000
+"""Both clocks time work that takes this long: next to it, submitting and waiting are little."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Types:
+    element: str
+    sums: str
+    enable: str = ""
+    feature: str = ""
+
+
+_TYPES: Final[dict[str, _Types]] = {
+    "float32": _Types("f32", "f32"),
+    "float16": _Types("f16", "f32", "enable f16;", "shader-f16"),
+    "float64": _Types("f64", "f64", "", "shader-f64"),
+}
+"""float16 keeps its sums in float32, as on other backends."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """A kernel of the source, the elements that one of its groups computes, and its size.
+
+    `tiles` is how many vectors of four sums it keeps in workgroup memory.
+    """
+
+    entry: str
+    rows: int
+    columns: int
+    invocations: int
+    tiles: int = 0
+
+
+_PRODUCTS: Final = {
+    "8 x 4 in registers": _Product("product_rows", 8, 128, 32),
+    "64 x 64 in workgroup memory": _Product("product_tile_64", 64, 64, 256, 512),
+    "128 x 128 in workgroup memory": _Product("product_tile_128", 128, 128, 256, 512),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """A kernel of the source, and the elements that one of its groups copies."""
+
+    entry: str
+    elements: int
+
+
+_STREAMS: Final = {
+    "4 wide": _Stream("stream_4", 1024),
+    "4 times 4 wide": _Stream("stream_4_by_4", 4096),
+    "1 wide": _Stream("stream_1", 256),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Dispatches:
+    """Runs of a kernel in one pass: for each, what it is bound to and its groups along x and y."""
+
+    pipeline: Any
+    each: tuple[tuple[Any, tuple[int, int]], ...]
+
+    def encode(self, device: Any, timestamps: Timestamps | None = None) -> Any:
+        """Give the commands, which can be submitted once."""
+        encoder = device.create_command_encoder()
+        writes = timestamps.writes if timestamps else None
+        work = encoder.begin_compute_pass(timestamp_writes=writes)
+        work.set_pipeline(self.pipeline)
+        for bound, groups in self.each:
+            if bound is not None:
+                work.set_bind_group(0, bound)
+            work.dispatch_workgroups(*groups)
+        work.end()
+        if timestamps:
+            timestamps.resolve(encoder)
+        return encoder.finish()
+
+
+def open_device(info: DeviceInfo) -> "VulkanDevice":
+    """Open the adapter that the probe described."""
+    return VulkanDevice(importlib.import_module("wgpu"), vulkan.find(info))
+
+
+class VulkanDevice:
+    """One adapter with its queue.
+
+    Copies and launches are timed on the wall, as a caller waits for them; kernels by the adapter's
+    timestamps where it has them and they agree with the wall. A kernel's name says which.
+    """
+
+    host_memory_kinds: tuple[str, ...] = ("pageable", "mapped")
+
+    def __init__(self, wgpu: Any, adapter: Any) -> None:
+        self._usage = wgpu.BufferUsage
+        self.features = [name for name in _OPTIONAL_FEATURES if name in adapter.features]
+        self._device = adapter.request_device_sync(required_features=self.features)
+        self._limits = self._device.limits
+        self._modules: dict[str, Any] = {}
+
+    def copies(self, largest_bytes: int, memory: str) -> Copies:
+        """Allocate an array or mapped staging buffers, and a buffer of the adapter."""
+        kind = _MappedCopies if memory == "mapped" else _Copies
+        return kind(self, largest_bytes)
+
+    def launch(self) -> Workload:
+        """Submit an empty kernel and wait for it."""
+        kernel = _Dispatches(self._pipeline("nothing", "float32"), ((None, (1, 1)),))
+        return Workload(1, lambda: self._on_the_wall(kernel), lambda: True)
+
+    def product_kernels(self, dtype: str) -> tuple[str, ...]:
+        """Blocks in registers, and tiles of two sizes in workgroup memory."""
+        if not self._computes(dtype):
+            return ()
+        sums_bytes = 8 if _TYPES[dtype].sums == "f64" else 4
+        return tuple(
+            self._named(name)
+            for name, kernel in _PRODUCTS.items()
+            if kernel.invocations <= self._limits[_MAX_INVOCATIONS]
+            and kernel.tiles * 4 * sums_bytes <= self._limits[_MAX_SHARED]
+        )
+
+    def product(self, dtype: str, kernel: str, n: int) -> Workload:
+        """Multiply with one of the kernels."""
+        shape = _PRODUCTS[self._short(kernel)]
+        check = ProductCheck(n, dtype)
+        pitch = n + _PITCH_BYTES // np.dtype(dtype).itemsize
+        left, right = (self.sent(padded(matrix, pitch)) for matrix in check.operands())
+        result = self.buffer(left.size, "STORAGE", "COPY_SRC")  # WebGPU clears new buffers
+        pipeline = self._pipeline(shape.entry, dtype, n=n, pitch=pitch // 4)
+        bound = self._bound(pipeline, [(left, 0), (right, 0), (result, 0)], left.size)
+        groups = (n // shape.columns, n // shape.rows)
+
+        def correct() -> bool:
+            with self.fetched(result, result.size) as found:
+                return check.accepts(found.view(dtype).reshape(n, pitch)[:, :n])
+
+        return self._workload(2 * n**3, _Dispatches(pipeline, ((bound, groups),)), correct)
+
+    def stream_kernels(self, dtype: str) -> tuple[str, ...]:
+        """Loads of one element, of four, and of four times four."""
+        return tuple(self._named(name) for name in _STREAMS) if self._computes(dtype) else ()
+
+    def stream(self, dtype: str, kernel: str, nbytes: int) -> Workload:
+        """Copy one buffer to another."""
+        work, host, target = self._streaming(dtype, self._short(kernel), nbytes)
+
+        def correct() -> bool:
+            with self.fetched(target, nbytes) as found:
+                return bool(np.array_equal(found, host.view(np.uint8)))
+
+        return self._workload(2 * nbytes, work, correct)
+
+    def buffer(self, nbytes: int, *usages: str, mapped: bool = False) -> Any:
+        """Allocate, to be used in some of the ways that WebGPU names."""
+        flags = 0
+        for usage in usages:
+            flags |= getattr(self._usage, usage)
+        return self._device.create_buffer(size=nbytes, usage=flags, mapped_at_creation=mapped)
+
+    def sent(self, host: NDArray[Any]) -> Any:
+        """Copy an array into a new buffer for kernels."""
+        buffer = self.buffer(host.nbytes, "STORAGE", "COPY_SRC", "COPY_DST")
+        self.write(buffer, host)
+        return buffer
+
+    def write(self, buffer: Any, host: NDArray[Any]) -> None:
+        """Copy an array to the start of a buffer and wait."""
+        self._device.queue.write_buffer(buffer, 0, host)
+        self._finish([])
+
+    def copy(self, source: Any, target: Any, nbytes: int) -> None:
+        """Copy between the starts of two buffers, and wait."""
+        self._finish([self._copying(source, target, nbytes)])
+
+    def read(self, source: Any, staging: Any, host: NDArray[np.uint8]) -> None:
+        """Copy a buffer through a mappable one to an array of bytes."""
+        self._device.queue.submit([self._copying(source, staging, host.nbytes)])
+        self.map(staging, "READ", host.nbytes)
+        host[:] = np.frombuffer(staging.read_mapped(0, host.nbytes, copy=False), dtype=np.uint8)
+        staging.unmap()
+
+    def map(self, buffer: Any, mode: str, nbytes: int) -> None:
+        """Let the host ``READ`` or ``WRITE`` a buffer's first bytes, once it is not in use.
+
+        Waiting here spares the change of threads that wgpu's map_sync goes through.
+        """
+        promise = buffer.map_async(mode, 0, nbytes)
+        self._device._poll_wait()
+        promise.sync_wait()
+
+    @contextmanager
+    def fetched(self, buffer: Any, nbytes: int) -> Iterator[NDArray[np.uint8]]:
+        """Show a buffer's first bytes, inside the context only."""
+        staging = self.buffer(nbytes, "COPY_DST", "MAP_READ")
+        self.copy(buffer, staging, nbytes)
+        self.map(staging, "READ", nbytes)
+        try:
+            yield np.frombuffer(staging.read_mapped(0, nbytes, copy=False), dtype=np.uint8)
+        finally:
+            staging.destroy()
+
+    @cached_property
+    def _clock(self) -> tuple[str, Timestamps | None]:
+        """What kernels are timed by: its name, and the timestamps if they keep time."""
+        if "timestamp-query" not in self.features:
+            return "wall clock", None
+        timestamps = Timestamps(self._device, self._usage)
+        work, _, _ = self._streaming("float32", "4 wide", _CLOCK_TRIAL_BYTES)
+        while self._on_the_wall(work) < _CLOCK_TRIAL_NS and len(work.each) < 2**14:
+            work = _Dispatches(work.pipeline, work.each * 2)
+        walls = [self._on_the_wall(work) for _ in range(_CLOCK_TRIALS)]
+        stamps = [self._by_timestamps(work, timestamps) for _ in range(_CLOCK_TRIALS)]
+        if agree(stamps, walls):
+            return "timestamps", timestamps
+        return "wall clock as timestamps are wrong", None
+
+    def _workload(self, amount: int, work: _Dispatches, correct: Callable[[], bool]) -> Workload:
+        _, timestamps = self._clock
+        if timestamps is None:
+            return Workload(amount, lambda: self._on_the_wall(work), correct)
+        return Workload(amount, lambda: self._by_timestamps(work, timestamps), correct)
+
+    def _on_the_wall(self, work: _Dispatches) -> int:
+        return timed(lambda: self._finish([work.encode(self._device)]))
+
+    def _by_timestamps(self, work: _Dispatches, timestamps: Timestamps) -> int:
+        self._finish([work.encode(self._device, timestamps)])
+        return timestamps.elapsed_ns()
+
+    def _finish(self, commands: list[Any]) -> None:
+        """Submit and wait for all that was submitted.
+
+        The queue's own on_submitted_work_done_sync raises TypeError in wgpu 0.32, and goes through
+        another thread of Python; `_poll_wait` is wgpu-native's wait.
+        """
+        self._device.queue.submit(commands)
+        self._device._poll_wait()
+
+    def _copying(self, source: Any, target: Any, nbytes: int) -> Any:
+        encoder = self._device.create_command_encoder()
+        encoder.copy_buffer_to_buffer(source, 0, target, 0, nbytes)
+        return encoder.finish()
+
+    def _computes(self, dtype: str) -> bool:
+        types = _TYPES.get(dtype)
+        return types is not None and (not types.feature or types.feature in self.features)
+
+    def _named(self, kernel: str) -> str:
+        return f"{kernel}, {self._clock[0]}"
+
+    def _short(self, kernel: str) -> str:
+        return kernel.removesuffix(f", {self._clock[0]}")
+
+    def _streaming(
+        self, dtype: str, kernel: str, nbytes: int
+    ) -> tuple[_Dispatches, NDArray[Any], Any]:
+        """Copying an array, in pieces as large as can be bound; with its source and its target."""
+        shape, size = _STREAMS[kernel], np.dtype(dtype).itemsize
+        host = np.resize(_ORDINARY.astype(dtype), nbytes // size)
+        source, target = self.sent(host), self.buffer(nbytes, "STORAGE", "COPY_SRC")
+        pipeline = self._pipeline(shape.entry, dtype)
+        each = []
+        for start, length in pieces(nbytes, self._limits[_MAX_BINDING]):
+            bound = self._bound(pipeline, [(source, start), (target, start)], length)
+            groups = grid(length // size // shape.elements, self._limits[_MAX_GROUPS])
+            each.append((bound, groups))
+        return _Dispatches(pipeline, tuple(each)), host, target
+
+    def _pipeline(self, entry: str, dtype: str, **constants: int) -> Any:
+        types = _TYPES[dtype]
+        if dtype not in self._modules:
+            head = f"{types.enable} alias REAL = {types.element}; alias SUM = {types.sums};\n"
+            self._modules[dtype] = self._device.create_shader_module(
+                code=head + _SOURCE.read_text()
+            )
+        stage = {"module": self._modules[dtype], "entry_point": entry, "constants": constants}
+        return self._device.create_compute_pipeline(layout="auto", compute=stage)
+
+    def _bound(self, pipeline: Any, buffers: list[tuple[Any, int]], nbytes: int) -> Any:
+        entries = [
+            {"binding": index, "resource": {"buffer": buffer, "offset": start, "size": nbytes}}
+            for index, (buffer, start) in enumerate(buffers)
+        ]
+        layout = pipeline.get_bind_group_layout(0)
+        return self._device.create_bind_group(layout=layout, entries=entries)
+
+
+def pieces(nbytes: int, limit_bytes: int) -> list[tuple[int, int]]:
+    """Cut whole MiB into pieces that fit a limit, of whole MiB each: starts and lengths."""
+    largest = max(limit_bytes // MIB, 1) * MIB
+    return [(start, min(largest, nbytes - start)) for start in range(0, nbytes, largest)]
+
+
+def grid(groups: int, limit: int) -> tuple[int, int]:
+    """Lay at least so many groups along x and y, neither beyond the limit."""
+    y = -(-groups // limit)
+    return -(-groups // y), y
+
+
+class _Copies:
+    """Copies from an ordinary array by the queue, and back through a mappable buffer."""
+
+    memory: str = "pageable"
+
+    def __init__(self, device: VulkanDevice, largest_bytes: int) -> None:
+        self._device = device
+        self._host = np.zeros(largest_bytes, dtype=np.uint8)
+        self._back = np.zeros(largest_bytes, dtype=np.uint8)
+        number_words(self._host)
+        self._buffer = device.buffer(largest_bytes, "COPY_SRC", "COPY_DST")
+        self._staging = device.buffer(largest_bytes, "COPY_DST", "MAP_READ")
+
+    def upload(self, nbytes: int) -> int:
+        part = self._host[:nbytes]
+        return timed(lambda: self._device.write(self._buffer, part))
+
+    def download(self, nbytes: int) -> int:
+        part = self._back[:nbytes]
+        return timed(lambda: self._device.read(self._buffer, self._staging, part))
+
+    def arrived(self, nbytes: int) -> bool:
+        change_words(self._host[:nbytes])
+        self.upload(nbytes)
+        self.download(nbytes)
+        return bool(np.array_equal(self._host[:nbytes], self._back[:nbytes]))
+
+    def release(self) -> None:
+        self._buffer.destroy()
+        self._staging.destroy()
+
+
+class _MappedCopies:
+    """Copies of what is written to, and read from, mapped staging buffers in place.
+
+    Mapping and unmapping count, filling and reading do not: as with pinned memory, that is where
+    the program has its bytes.
+    """
+
+    memory: str = "mapped"
+
+    def __init__(self, device: VulkanDevice, largest_bytes: int) -> None:
+        self._device = device
+        self._host = np.zeros(largest_bytes, dtype=np.uint8)
+        number_words(self._host)
+        self._buffer = device.buffer(largest_bytes, "COPY_SRC", "COPY_DST")
+        self._outward = device.buffer(largest_bytes, "COPY_SRC", "MAP_WRITE", mapped=True)
+        self._outward.write_mapped(self._host)
+        self._outward.unmap()
+        self._inward = device.buffer(largest_bytes, "COPY_DST", "MAP_READ")
+
+    def upload(self, nbytes: int) -> int:
+        def once() -> None:
+            self._device.map(self._outward, "WRITE", nbytes)
+            self._outward.unmap()
+            self._device.copy(self._outward, self._buffer, nbytes)
+
+        return timed(once)
+
+    def download(self, nbytes: int) -> int:
+        def once() -> None:
+            self._device.copy(self._buffer, self._inward, nbytes)
+            self._device.map(self._inward, "READ", nbytes)
+            self._inward.unmap()
+
+        return timed(once)
+
+    def arrived(self, nbytes: int) -> bool:
+        change_words(self._host[:nbytes])
+        self._device.map(self._outward, "WRITE", nbytes)
+        self._outward.write_mapped(self._host[:nbytes])
+        self._outward.unmap()
+        self.upload(nbytes)
+        self.download(nbytes)
+        self._device.map(self._inward, "READ", nbytes)
+        found = np.frombuffer(self._inward.read_mapped(0, nbytes, copy=False), dtype=np.uint8)
+        same = bool(np.array_equal(found, self._host[:nbytes]))
+        self._inward.unmap()
+        return same
+
+    def release(self) -> None:
+        for buffer in (self._buffer, self._outward, self._inward):
+            buffer.destroy()
