@@ -116,8 +116,7 @@ def _visit_scan(walk: "Walk", node: onnx.NodeProto, inputs: Inputs, where: str) 
     inner = walk.child(body)
     trips = 1
     for k, value in enumerate(inputs):
-        assert value is not None
-        if k < states:
+        if value is None or k < states:
             _enter_carried(inner, body.input[k].name, value, False, where)
             continue
         shape = value.type.shape

@@ -1,6 +1,5 @@
 """The types that one node gives, from the types and known contents of what it reads."""
 
-import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -24,7 +23,6 @@ _EAGER_ELEMENTS: Final = 64
 """Contents of up to so many elements go along in the first attempt, where already known."""
 
 _SEEN_LIMIT: Final = 65536
-_EQUATION: Final = re.compile(rb"[A-Za-z., ]+(->[A-Za-z. ]*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +116,6 @@ class Inference:
         )
         if schema is None or not schema.has_type_and_shape_inference_function:
             return self._by_rule(op, node, inputs, where)
-        if schema.name == "Einsum":
-            _check_equation(node, where)
         types = {}
         data = {}
         for name, value in zip(node.input, inputs, strict=True):
@@ -161,15 +157,6 @@ class Inference:
             found = type_proto(tensor_type.dtype, tensor_type.shape)
             self._protos[tensor_type] = found
         return found
-
-
-def _check_equation(node: onnx.NodeProto, where: str) -> None:
-    """Refuse an equation with other signs, over which the library would never end."""
-    equation = next((a.s for a in node.attribute if a.name == "equation"), b"")
-    if not _EQUATION.fullmatch(equation):
-        raise ModelError(
-            f"{where} has the equation {equation!r}: only letters, dots, commas and ->"
-        )
 
 
 def _as_standard(node: onnx.NodeProto, schema: OpSchema) -> onnx.NodeProto:

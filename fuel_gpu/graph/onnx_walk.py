@@ -10,6 +10,7 @@ import onnx
 from fuel_gpu.errors import ModelError
 from fuel_gpu.graph.arena import Graph, Kind, Node, NodeId, TensorType
 from fuel_gpu.graph.onnx_attributes import body_attributes, qualified_op
+from fuel_gpu.graph.onnx_checks import CHECKED, check_inputs, check_reshape
 from fuel_gpu.graph.onnx_contents import Contents
 from fuel_gpu.graph.onnx_control import visit_control
 from fuel_gpu.graph.onnx_infer import Inference
@@ -296,6 +297,9 @@ class Walk:
             return [Value(node.output[0], first.type, True, bounded, first.sequence)]
         if node.op_type in SEQUENCE_OPS and node.domain in ("", "ai.onnx"):
             return [self._sequence_output(node, inputs, bounded, where)]
+        op = qualified_op(node)
+        if op in CHECKED:
+            check_inputs(op, self.model.schemas.attributes(node), inputs, where)
         found = self.model.inference.outputs(node, inputs, self._used, where)
         outputs: list[Value | None] = []
         for name, known in zip(node.output, found.types, strict=True):
@@ -308,7 +312,7 @@ class Walk:
             if self.model.rebatch is not None:
                 complete = self.model.rebatch.repair(node.op_type, inputs, name, complete, where)
             if node.op_type == "Reshape" and first is not None:
-                _check_reshape(first.type, complete, where)
+                check_reshape(first.type, complete, where)
             outputs.append(Value(name, complete, True, bounded or found.bounded))
         return outputs
 
@@ -355,15 +359,6 @@ class Walk:
         kind = TensorType(dtype_name(tensor.data_type, where), tuple(tensor.dims))
         computation = Computation(node, ())
         self.enter(Value(node.output[0], kind, False, tensor=tensor, computation=computation))
-
-
-def _check_reshape(data: TensorType, target: TensorType, where: str) -> None:
-    if data.elements != target.elements:
-        raise ModelError(
-            f"{where} cannot give {list(target.shape)}: its data {list(data.shape)} has "
-            f"{data.elements} elements, not {target.elements}; the shape of the inputs is not one "
-            "that the model takes"
-        )
 
 
 def _names_read(graph: onnx.GraphProto) -> Iterator[str]:
