@@ -21,6 +21,10 @@ CUDA_ERROR_NO_DEVICE: Final = 100
 NVML_ERROR_NO_PERMISSION: Final = 4
 NVML_ERROR_LIB_RM_VERSION_MISMATCH: Final = 18
 
+NO_CARD: Final = "no NVIDIA card or driver is found"
+NODES_CLOSED: Final = "this user may not open the NVIDIA device nodes"
+"""Reasons that `fuel_gpu.probes.diagnosis` tells apart from the others."""
+
 _INSTALL_DRIVER: Final = "install NVIDIA's driver, then restart"
 
 
@@ -106,14 +110,14 @@ def _reason_and_remedy(evidence: Evidence, boards: Boards, runtime: Runtime) -> 
         if evidence.pci_addresses:
             return f"an NVIDIA card is here ({where}), but no driver is installed", _INSTALL_DRIVER
         return (
-            "no NVIDIA card or driver is found",
+            NO_CARD,
             "none is needed without a card; with one, install NVIDIA's driver"
             + ("" if runtime.installed else " and pip install 'fuel-gpu[cuda12]'")
             + "; in a container, pass the card in (docker run --gpus all)",
         )
     if evidence.device_node is False or boards.error == NVML_ERROR_NO_PERMISSION:
         return (
-            "this user may not open the NVIDIA device nodes",
+            NODES_CLOSED,
             "let this user read and write /dev/nvidia*; often that is the group video or render",
         )
     if not runtime.installed:
