@@ -34,7 +34,7 @@ host       sequences, optionals, strings, decoders and trees: they live in host 
 unknown    an operator that is not known here
 """
 
-_MEMBERS: Final[dict[Family, str]] = {
+MEMBERS: Final[dict[Family, str]] = {
     "conv": "Conv ConvTranspose DeformConv CausalConvWithState com.microsoft.FusedConv",
     "matmul": """
         MatMul Gemm Einsum ai.onnx.ml.LinearRegressor ai.onnx.ml.LinearClassifier
@@ -100,8 +100,10 @@ _MEMBERS: Final[dict[Family, str]] = {
         ai.onnx.ml.TreeEnsembleClassifier ai.onnx.ml.TreeEnsembleRegressor""",
 }
 
+"""Operators by family, separated by blanks."""
+
 FAMILY: Final[dict[str, Family]] = {
-    op: family for family, ops in _MEMBERS.items() for op in ops.split()
+    op: family for family, ops in MEMBERS.items() for op in ops.split()
 }
 """Family by operator; an operator of another domain than ONNX's own carries its domain."""
 
