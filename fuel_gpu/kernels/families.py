@@ -99,7 +99,6 @@ MEMBERS: Final[dict[Family, str]] = {
         ai.onnx.ml.SVMClassifier ai.onnx.ml.SVMRegressor ai.onnx.ml.TreeEnsemble
         ai.onnx.ml.TreeEnsembleClassifier ai.onnx.ml.TreeEnsembleRegressor""",
 }
-
 """Operators by family, separated by blanks."""
 
 FAMILY: Final[dict[str, Family]] = {

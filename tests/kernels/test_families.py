@@ -3,8 +3,8 @@
 import onnx
 import pytest
 
-from fuel_gpu.kernels.costs import FLOPS
 from fuel_gpu.kernels import costs_contrib, costs_products
+from fuel_gpu.kernels.costs import FLOPS
 from fuel_gpu.kernels.families import CHOOSING, FAMILY, MEMBERS, family_of
 
 
