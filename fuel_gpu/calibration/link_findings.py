@@ -1,5 +1,6 @@
 """Which links run with fewer lanes, a lower generation or less bandwidth than they should."""
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -50,14 +51,8 @@ def _findings(link: LinkHealth) -> Iterator[Finding]:
         yield _generation(link, hop, stays=hop in stuck)
     if not stuck:
         yield from _bandwidths(link)
-    if link.carried and not link.direct:
-        yield Finding(
-            severity="warning",
-            subject=link.device,
-            what="copies were measured from pageable memory only, which tells nothing of the link"
-            " and is slower than pinned memory",
-            remedy=f"{_CALIBRATE} --device {link.device}; its notes say why pinned memory fails",
-        )
+    if link.carried and not link.pinned:
+        yield _not_pinned(link)
 
 
 def _lanes(link: LinkHealth, hop: Hop) -> Iterator[Finding]:
@@ -96,15 +91,13 @@ def _where(link: LinkHealth, hop: Hop) -> str:
 
 def _stays_slow(link: LinkHealth, hop: Hop) -> bool:
     """Whether copies under load were no faster than what the link carries when it idles."""
-    rates = [one.bytes_per_ns for one in link.direct]
-    return bool(rates) and max(rates) <= min(
-        hop.now.bytes_per_ns, FAIR_SHARE * hop.usable.bytes_per_ns
-    )
+    best = max((one.bytes_per_ns for one in link.pinned), default=math.inf)
+    return best <= min(hop.now.bytes_per_ns, FAIR_SHARE * hop.usable.bytes_per_ns)
 
 
 def _generation(link: LinkHealth, hop: Hop, *, stays: bool) -> Finding:
-    where, best = _where(link, hop), max((one.bytes_per_ns for one in link.direct), default=None)
-    if stays and best is not None:
+    where, best = _where(link, hop), max((one.bytes_per_ns for one in link.carried), default=0.0)
+    if stays:
         return Finding(
             severity="problem",
             subject=link.device,
@@ -114,7 +107,7 @@ def _generation(link: LinkHealth, hop: Hop, *, stays: bool) -> Finding:
             " slot's speed; reseat the card; try it without a riser",
         )
     idles = f"{where} is at {hop.now} now and can be {hop.usable}: idle links do so"
-    if best is not None:
+    if best > hop.now.bytes_per_ns:
         return Finding(
             severity="note",
             subject=link.device,
@@ -123,20 +116,33 @@ def _generation(link: LinkHealth, hop: Hop, *, stays: bool) -> Finding:
     return Finding(
         severity="note",
         subject=link.device,
-        what=f"{idles}; only copies under load tell whether it rises",
-        remedy=_CALIBRATE,
+        what=f"{idles}; only pinned copies under load tell whether it rises",
+        remedy="" if link.carried else _CALIBRATE,
+    )
+
+
+def _not_pinned(link: LinkHealth) -> Finding:
+    kinds = " and ".join(sorted({one.memory for one in link.carried}))
+    words = f"copies were measured from {kinds} memory only, which tells little of the link"
+    if not link.device.startswith("cuda:"):  # no other backend has pinned memory
+        return Finding(severity="note", subject=link.device, what=words)
+    return Finding(
+        severity="warning",
+        subject=link.device,
+        what=words,
+        remedy=f"{_CALIBRATE} --device {link.device}; its notes say why pinned memory fails",
     )
 
 
 def _bandwidths(link: LinkHealth) -> Iterator[Finding]:
-    for one in link.direct:
+    for one in link.pinned:
         share = one.bytes_per_ns / link.gives_bytes_per_ns
         if share < FAIR_SHARE:
             way = "to the card" if one.to_device else "from the card"
             yield Finding(
                 severity="warning",
                 subject=link.device,
-                what=f"copies {way} ({one.memory} memory) reached {one.bytes_per_ns:.3g} GB/s,"
+                what=f"copies {way} (pinned memory) reached {one.bytes_per_ns:.3g} GB/s,"
                 f" {share:.0%} of the {link.gives_bytes_per_ns:.3g} GB/s that its link carries",
                 remedy="measure again when the machine is quiet; else bind the process to the"
                 " card's memory node (numactl), and see whether others share its switch or the"

@@ -15,8 +15,7 @@ from fuel_gpu.probes.pcie import Hop, Link, known_generation
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
 from fuel_gpu.probes.surroundings import Surroundings
 
-_DIRECT_MEMORY: Final = ("pinned", "mapped")
-"""Host memory that a card reads by itself: only such copies tell something of the link."""
+PINNED: Final = "pinned"
 
 _SMALLEST_BYTES: Final = 4 << 20
 """Copies below this size are mostly latency."""
@@ -58,12 +57,15 @@ class LinkHealth(msgspec.Struct, frozen=True, kw_only=True):
     gives_bytes_per_ns: float
     carried: tuple[Carried, ...] = ()
 
+    def best(self, *, to_device: bool) -> Carried | None:
+        """Give the fastest copies of a direction, from pinned memory if that was measured."""
+        ways = [one for one in self.carried if one.to_device == to_device]
+        return max(ways, key=lambda one: (one.memory == PINNED, one.bytes_per_ns), default=None)
+
     @property
-    def direct(self) -> tuple[Carried, ...]:
-        """The best each way that the card did by itself, from pinned or mapped memory."""
-        by_itself = [one for one in self.carried if one.memory in _DIRECT_MEMORY]
-        best = {one.to_device: one for one in sorted(by_itself, key=lambda c: c.bytes_per_ns)}
-        return tuple(best[way] for way in (True, False) if way in best)
+    def pinned(self) -> tuple[Carried, ...]:
+        """The copies that the card did by itself, which alone tell what its link is worth."""
+        return tuple(one for one in self.carried if one.memory == PINNED)
 
 
 def link_health(report: ProbeReport, around: Surroundings, table: Table | None) -> list[LinkHealth]:

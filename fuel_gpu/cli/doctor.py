@@ -123,8 +123,8 @@ def _links(links: "list[LinkHealth]") -> "Grid":
 
 
 def _carried(link: "LinkHealth", *, to_device: bool) -> str:
-    for one in link.direct:
-        if one.to_device == to_device:
-            share = one.bytes_per_ns / link.gives_bytes_per_ns
-            return f"{one.bytes_per_ns:.3g} ({share:.0%}, {one.memory})"
-    return "not measured"
+    one = link.best(to_device=to_device)
+    if one is None:
+        return "not measured"
+    share = one.bytes_per_ns / link.gives_bytes_per_ns
+    return f"{one.bytes_per_ns:.3g} ({share:.0%}, {one.memory})"

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from fuel_gpu.calibration.curves import line_curve
@@ -85,8 +86,8 @@ def test_a_low_generation_at_idle_is_normal() -> None:
     assert finding == Finding(
         severity="note",
         subject="cuda:0",
-        what="its link is at PCIe 1 x16 now and can be PCIe 4 x16: idle links do so; only copies"
-        " under load tell whether it rises",
+        what="its link is at PCIe 1 x16 now and can be PCIe 4 x16: idle links do so; only pinned"
+        " copies under load tell whether it rises",
         remedy="fuel-gpu calibrate",
     )
     assert found(link(IDLE, carried=pinned(24.9, 23.0))) == [
@@ -138,11 +139,27 @@ def test_an_idle_link_that_rose_but_not_far_is_a_warning() -> None:
     assert [severity for severity, _ in said] == ["note", "warning"]
 
 
-def test_pageable_copies_do_not_judge_the_link_and_are_named() -> None:
-    pageable = (Carried(to_device=True, memory="pageable", bytes_per_ns=3.0),)
-    ((severity, what),) = found(link(FULL, carried=pageable))
-    assert severity == "warning"
-    assert what.startswith("copies were measured from pageable memory only")
+def test_copies_that_are_not_pinned_do_not_judge_the_link_and_are_named() -> None:
+    pageable = tuple(
+        Carried(to_device=True, memory=memory, bytes_per_ns=3.0)
+        for memory in ("pageable", "mapped")
+    )
+    words = (
+        "copies were measured from mapped and pageable memory only, which tells little of the link"
+    )
+    assert found(link(FULL, carried=pageable)) == [("warning", words)]
+    by_vulkan = msgspec.structs.replace(link(FULL, carried=pageable), device="vulkan:0")
+    (finding,) = link_findings([by_vulkan])
+    assert (finding.severity, finding.what, finding.remedy) == ("note", words, "")
+
+
+def test_any_copy_can_show_that_a_link_rose_but_only_pinned_ones_that_it_did_not() -> None:
+    fast = (Carried(to_device=True, memory="pageable", bytes_per_ns=9.0),)
+    slow = (Carried(to_device=True, memory="pageable", bytes_per_ns=3.0),)
+    assert found(link(IDLE, carried=fast))[0][1].endswith("under load copies reached 9 GB/s")
+    severity, what = found(link(IDLE, carried=slow))[0]
+    assert severity == "note"
+    assert what.endswith("only pinned copies under load tell whether it rises")
 
 
 def transfer(memory: str, **fields: Any) -> Transfer:

@@ -99,10 +99,21 @@ def test_the_best_large_copy_of_any_door_counts() -> None:
         Carried(to_device=True, memory="pageable", bytes_per_ns=4.0),
         Carried(to_device=True, memory="mapped", bytes_per_ns=8.0),
     }
-    assert link.direct == (
-        Carried(to_device=True, memory="pinned", bytes_per_ns=4 * MIB / 200_000),
-        Carried(to_device=False, memory="pinned", bytes_per_ns=8.0),
-    )
+    assert {one.memory for one in link.pinned} == {"pinned"}
+    assert len(link.pinned) == 2
+    best = link.best(to_device=True)
+    assert best is not None
+    assert (best.memory, best.bytes_per_ns) == ("pinned", 4 * MIB / 200_000)
+
+
+def test_pinned_copies_are_the_best_even_if_others_look_faster() -> None:
+    fastest = transfer("cpu:0", "cuda:0", "pageable", (64 * MIB, 1))
+    pinned = transfer("cpu:0", "cuda:0", "pinned", (64 * MIB, 2**22))
+    (link,) = link_health(REPORT, Surroundings(), table(fastest, pinned))
+    best = link.best(to_device=True)
+    assert best is not None
+    assert best.memory == "pinned"
+    assert link.best(to_device=False) is None
 
 
 def test_measurements_of_another_machine_or_card_are_left_out() -> None:
