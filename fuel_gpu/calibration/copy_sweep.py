@@ -1,7 +1,7 @@
 """Copies between the host and a device over all sizes, in both directions."""
 
+import random
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from statistics import median
@@ -16,9 +16,12 @@ from fuel_gpu.calibration.table import Point
 from fuel_gpu.probes.report import DeviceInfo
 from fuel_gpu.sizes import size_text
 
-_WARM_UPS: Final = 1
-_FEWEST_RUNS: Final = 3
-_FEWEST_VISITS: Final = 3
+_RUNS_A_VISIT: Final = 3
+_LONG_NS: Final = 100_000_000
+"""Copies that took so long in all have met as many moments as many short ones."""
+
+_TELL_EVERY_S: Final = 0.5
+_SEED: Final = 1
 _REFINEMENTS: Final = 2
 _MOST_ADDED: Final = 4
 _BEND: Final = 0.15
@@ -28,6 +31,7 @@ _MEMORY_SHARE: Final = 8
 """A copy takes at most this part of the device's memory, and of the host's free memory."""
 
 Direction = Literal["upload", "download"]
+DIRECTIONS: Final[tuple[Direction, ...]] = ("upload", "download")
 
 
 def size_bound_bytes(info: DeviceInfo, host_available_bytes: int) -> int:
@@ -51,9 +55,9 @@ def measure_copies(
     """Measure copies both ways between two ends at every size that the bound allows.
 
     A first pass over all sizes, so that an interrupted run has them all, is followed by sizes in
-    between where the curve bends, and then by further passes over those that are not settled, until
-    the time is up. The samples of one size so come from several moments: a disturbance that lasts
-    a second does not decide any of them.
+    between where the curve bends, and then by passes in random order over those that are not
+    settled, until the time is up. How soon a driver's threads wake differs from moment to moment
+    far more than within one: a few samples from many moments say more than many from one.
 
     Parameters
     ----------
@@ -81,18 +85,33 @@ def measure_copies(
                 what = f"copies, {copies.memory}, {size_text(size)}"
                 yield Doing(what=what, spent=budget.spent())
                 if copies.arrived(size):
-                    yield sweep.visit("upload", size)
-                    yield sweep.visit("download", size)
+                    for direction in DIRECTIONS:
+                        sweep.visit(direction, size)
+                        yield sweep.record(direction, size)
                 else:
                     yield Note(text=f"{what}: came back different, left out")
             sizes = sweep.sizes_at_bends()
-        while time.monotonic() < deadline and (unsettled := sweep.unsettled()):
-            yield Doing(what=f"copies, {copies.memory}, once more", spent=budget.spent())
-            for direction, size in unsettled:
-                if time.monotonic() < deadline:
-                    yield sweep.visit(direction, size)
+        yield from _passes(sweep, deadline, f"copies, {copies.memory}, once more", budget)
     finally:
         copies.release()
+
+
+def _passes(sweep: "_Sweep", deadline: float, what: str, budget: Budget) -> Iterator[Record]:
+    order = random.Random(_SEED)
+    visited: set[tuple[Direction, int]] = set()
+    told = time.monotonic()
+    while time.monotonic() < deadline and (unsettled := sweep.unsettled()):
+        order.shuffle(unsettled)
+        for key in unsettled:
+            if time.monotonic() < deadline:
+                sweep.visit(*key)
+                visited.add(key)
+        if time.monotonic() > told + _TELL_EVERY_S:
+            yield Doing(what=what, spent=budget.spent())
+            yield from (sweep.record(*key) for key in sorted(visited))
+            visited.clear()
+            told = time.monotonic()
+    yield from (sweep.record(*key) for key in sorted(visited))
 
 
 class _Sweep:
@@ -108,18 +127,17 @@ class _Sweep:
         }
         self._memory, self._effort, self._bound_bytes = copies.memory, effort, bound_bytes
         self._samples: dict[tuple[Direction, int], list[int]] = {}
-        self._visits: Counter[tuple[Direction, int]] = Counter()
 
-    def visit(self, direction: Direction, size: int) -> CopyMeasured:
+    def visit(self, direction: Direction, size: int) -> None:
+        """Take a few samples, after a copy that is not counted."""
         run = self._runs[direction]
-        for _ in range(_WARM_UPS):
-            run(size)
-        self._visits[direction, size] += 1
+        run(size)
         samples = self._samples.setdefault((direction, size), [])
-        deadline = time.monotonic() + self._effort.visit_s
-        samples += [run(size) for _ in range(_FEWEST_RUNS)]
-        while time.monotonic() < deadline and not self._enough(samples):
-            samples.append(run(size))
+        samples += [run(size) for _ in range(_RUNS_A_VISIT)]
+
+    def record(self, direction: Direction, size: int) -> CopyMeasured:
+        """Say what the samples of one size say by now."""
+        samples = self._samples[direction, size]
         found = summarize(samples, width=self._effort.width)
         src, dst = self._ends[direction]
         return CopyMeasured(
@@ -137,24 +155,22 @@ class _Sweep:
             measured=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
-    def _enough(self, samples: list[int]) -> bool:
-        return len(samples) >= self._effort.most or (
-            relative_half_width(samples) <= self._effort.width
-        )
-
     def sizes_at_bends(self) -> list[int]:
         """Sizes to add because the curve of one direction bends there."""
         added: set[int] = set()
-        for direction in self._ends:
+        for direction in DIRECTIONS:
             sizes = sorted(size for way, size in self._samples if way == direction)
             medians = [round(median(self._samples[direction, size])) for size in sizes]
             added |= set(sizes_at_bends(sizes, medians, tolerance=_BEND, most=_MOST_ADDED))
         return sorted(added)
 
     def unsettled(self) -> list[tuple[Direction, int]]:
-        """Directions and sizes to visit again, in the order of the first pass."""
-        return [
-            key
-            for key, samples in self._samples.items()
-            if self._visits[key] < _FEWEST_VISITS or not self._enough(samples)
-        ]
+        """Directions and sizes to visit again."""
+        return [key for key, samples in self._samples.items() if not self._enough(samples)]
+
+    def _enough(self, samples: list[int]) -> bool:
+        if len(samples) >= self._effort.most:
+            return True
+        if len(samples) < self._effort.fewest_copies and sum(samples) < _LONG_NS:
+            return False
+        return relative_half_width(samples) <= self._effort.width

@@ -27,8 +27,8 @@ class Effort:
         Half the median's confidence interval over the median, at which a figure is settled.
     fewest, most
         Samples of one figure.
-    visit_s
-        How long to stay at one size of a copy before the next, unless it is settled.
+    fewest_copies
+        Samples of one size of a copy, unless they took long; three a visit.
     dwell_s
         How long to measure a rate at least.
     product_run_ns
@@ -41,7 +41,7 @@ class Effort:
     width: float
     fewest: int
     most: int
-    visit_s: float
+    fewest_copies: int
     dwell_s: float
     product_run_ns: int
 
@@ -53,7 +53,7 @@ QUICK: Final = Effort(
     width=0.03,
     fewest=7,
     most=200,
-    visit_s=0.01,
+    fewest_copies=45,
     dwell_s=0.25,
     product_run_ns=20_000_000,
 )
@@ -63,8 +63,8 @@ FULL: Final = Effort(
     copy_sizes_bytes=tuple(sorted(_OCTAVES + _BETWEEN)),
     width=0.01,
     fewest=21,
-    most=2_000,
-    visit_s=0.05,
+    most=600,
+    fewest_copies=150,
     dwell_s=2.0,
     product_run_ns=100_000_000,
 )

@@ -18,6 +18,8 @@ _PRODUCT_STEP: Final = 256
 _LARGEST_PRODUCT_N: Final = 16_384
 _TRIAL_RUNS: Final = 3
 _TRIAL_S: Final = 0.03
+_SHORT_NS: Final = 1_000_000
+_PAUSE_S: Final = 0.002
 _FINALISTS: Final = 2
 _STREAM_BYTES: Final = 256 * MIB
 _BUFFER_SHARE: Final = 16
@@ -39,8 +41,7 @@ class Figure:
 def measure_launch(device: OpenDevice, effort: Effort, deadline: float) -> Figure:
     """Nanoseconds that starting an empty kernel takes."""
     work = device.launch()
-    for _ in range(_TRIAL_RUNS):
-        work.run()
+    work.run()
     samples = collect(work.run, effort, deadline)
     return Figure(tuple(samples), summarize(samples, width=effort.width), "")
 
@@ -170,11 +171,16 @@ def collect(run: Callable[[], int], effort: Effort, deadline: float) -> list[int
     """Take samples until the median is settled, there are enough, or the time is up.
 
     They go on for `effort.dwell_s` at least: a few runs that agree may all have met one neighbour.
+    Short runs are taken in bouts with a pause and a run that is not counted in between, because
+    how soon a driver's threads wake differs from moment to moment far more than within one.
     """
     begun = time.monotonic()
     samples: list[int] = []
     while len(samples) < effort.most:
         samples += [run() for _ in range(_TRIAL_RUNS)]
+        if samples[-1] < _SHORT_NS:
+            time.sleep(_PAUSE_S)
+            run()
         now = time.monotonic()
         if len(samples) >= effort.fewest and (
             now > deadline

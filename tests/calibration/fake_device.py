@@ -13,7 +13,7 @@ HASTY = Effort(
     width=0.03,
     fewest=6,
     most=30,
-    visit_s=0.0,
+    fewest_copies=9,
     dwell_s=0.0,
     product_run_ns=1_000_000,
 )
