@@ -110,8 +110,7 @@ def _vulkan(report: ProbeReport, around: Surroundings) -> Iterator[Finding]:
             severity="problem",
             subject="vulkan",
             what=f"{setting}={around.variables[setting]} names no driver's manifest",
-            remedy=f"unset {setting}, or let it name a file such as"
-            " /usr/share/vulkan/icd.d/lvp_icd.x86_64.json",
+            remedy=f"unset {setting}, or let it name one of the files in /usr/share/vulkan/icd.d",
         )
     elif not found and around.vulkan_manifests:
         yield Finding(
