@@ -20,6 +20,23 @@ def test_a_right_product_is_accepted(dtype: str) -> None:
     assert check.accepts((a.astype(np.float64) @ b.astype(np.float64)).astype(a.dtype))
 
 
+@pytest.mark.parametrize(
+    ("claimed", "kept_bits"), [("float64", 23), ("float32", 12), ("float32", 10)]
+)
+def test_factors_that_lose_bits_on_the_way_are_found_out(claimed: str, kept_bits: int) -> None:
+    check = ProductCheck(N, claimed)
+    a, b = (matrix.astype(np.float64) for matrix in check.operands())
+    mantissa, exponent = np.frexp(a)
+    narrow = np.ldexp(np.round(mantissa * 2**kept_bits) / 2**kept_bits, exponent)
+    assert not check.accepts((narrow @ b).astype(claimed))
+
+
+def test_the_sums_of_the_largest_products_are_exact() -> None:
+    worst = 2000 * (1 + 2.0**-12)
+    assert float(np.float32(worst)) == worst
+    assert 2000 * (1 + 2.0**-40) - 2000 == 2000 * 2.0**-40
+
+
 def test_factors_come_in_the_dtype_the_host_hands_over() -> None:
     assert ProductCheck(N, "tf32").operands()[0].dtype == np.float32
     assert ProductCheck(N, "bfloat16").operands()[1].dtype == np.float32

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from fuel_gpu.calibration.backends.vulkan_queue import VulkanQueue
+
 _LEAST_RATIO: Final = 0.5
 _LARGEST_RATIO: Final = 1.05
 """Waiting costs something, so that the wall shows more; an unknown period is off by ten and more
@@ -22,11 +24,12 @@ class Timestamps:
     own in recent versions; where it is missing a nanosecond is assumed, for `agree` to judge.
     """
 
-    def __init__(self, device: Any, usage: Any) -> None:
-        self._period_ns = _period_ns(device)
-        self._queries = device.create_query_set(type="timestamp", count=2)
-        self._ticks = device.create_buffer(size=16, usage=usage.QUERY_RESOLVE | usage.COPY_SRC)
-        self._staging = device.create_buffer(size=16, usage=usage.COPY_DST | usage.MAP_READ)
+    def __init__(self, queue: VulkanQueue) -> None:
+        self._queue = queue
+        self._period_ns = _period_ns(queue.device)
+        self._queries = queue.device.create_query_set(type="timestamp", count=2)
+        self._ticks = queue.buffer(16, "QUERY_RESOLVE", "COPY_SRC")
+        self._staging = queue.buffer(16, "COPY_DST", "MAP_READ")
         self.writes: dict[str, Any] = {
             "query_set": self._queries,
             "beginning_of_pass_write_index": 0,
@@ -46,9 +49,8 @@ class Timestamps:
         RuntimeError
             If the end is not after the start.
         """
-        self._staging.map_sync("READ")
-        start, end = np.frombuffer(self._staging.read_mapped(), dtype=np.uint64).tolist()
-        self._staging.unmap()
+        with self._queue.mapped(self._staging, 16) as found:
+            start, end = found.view(np.uint64).tolist()
         if end <= start:
             raise RuntimeError(f"a pass ended at timestamp {end}, having begun at {start}")
         return max(1, round(int(end - start) * self._period_ns))
