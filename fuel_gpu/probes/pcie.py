@@ -31,7 +31,8 @@ class Link:
     def bytes_per_ns(self) -> float:
         """What it carries at most in one direction: GT/s x lanes x encoding / 8.
 
-        The headers of the packets take some more: real copies reach 80 to 90 %.
+        Each packet of 128 or 256 bytes spends 20 to 24 bytes more on framing and its header,
+        which leaves copies 84 to 93 % of this.
         """
         return _GT_PER_S[self.generation] * self.width * _ENCODING[self.generation] / 8
 
