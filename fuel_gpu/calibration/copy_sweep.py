@@ -22,7 +22,9 @@ _LONG_NS: Final = 100_000_000
 
 _TELL_EVERY_S: Final = 0.5
 _SEED: Final = 1
-_REFINEMENTS: Final = 2
+_REFINED_AT: Final = (0.5, 0.75)
+"""Shares of the time after which the curve's bends are looked for."""
+
 _MOST_ADDED: Final = 4
 _BEND: Final = 0.15
 """A point that its neighbours miss by more than this is in a bend of the curve."""
@@ -54,10 +56,10 @@ def measure_copies(
 ) -> Iterator[Record]:
     """Measure copies both ways between two ends at every size that the bound allows.
 
-    A first pass over all sizes, so that an interrupted run has them all, is followed by sizes in
-    between where the curve bends, and then by passes in random order over those that are not
-    settled, until the time is up. How soon a driver's threads wake differs from moment to moment
-    far more than within one: a few samples from many moments say more than many from one.
+    A first pass over all sizes, so that an interrupted run has them all, is followed by passes in
+    random order over those that are not settled, until the time is up. How soon a driver's threads
+    wake differs from moment to moment far more than within one: a few samples from many moments
+    say more than many from one. Half-way, sizes are added where the curve bends.
 
     Parameters
     ----------
@@ -76,27 +78,34 @@ def measure_copies(
     if not sizes:
         yield Note(text=f"no copies: only {size_text(bound_bytes)} of memory may be used for one")
         return
-    deadline = budget.deadline(weight)
+    begun, deadline = time.monotonic(), budget.deadline(weight)
     copies = allocate(sizes[-1])
     try:
         sweep = _Sweep(ends, copies, effort, bound_bytes)
-        for _ in range(1 + _REFINEMENTS * refine):
-            for size in sizes:
-                what = f"copies, {copies.memory}, {size_text(size)}"
-                yield Doing(what=what, spent=budget.spent())
-                if copies.arrived(size):
-                    for direction in DIRECTIONS:
-                        sweep.visit(direction, size)
-                        yield sweep.record(direction, size)
-                else:
-                    yield Note(text=f"{what}: came back different, left out")
-            sizes = sweep.sizes_at_bends()
-        yield from _passes(sweep, deadline, f"copies, {copies.memory}, once more", budget)
+        yield from _first_visits(sweep, copies, sizes, budget)
+        for share in _REFINED_AT if refine else ():
+            yield from _passes(sweep, begun + share * (deadline - begun), copies.memory, budget)
+            yield from _first_visits(sweep, copies, sweep.sizes_at_bends(), budget)
+        yield from _passes(sweep, deadline, copies.memory, budget)
     finally:
         copies.release()
 
 
-def _passes(sweep: "_Sweep", deadline: float, what: str, budget: Budget) -> Iterator[Record]:
+def _first_visits(
+    sweep: "_Sweep", copies: Copies, sizes: list[int], budget: Budget
+) -> Iterator[Record]:
+    for size in sizes:
+        what = f"copies, {copies.memory}, {size_text(size)}"
+        yield Doing(what=what, spent=budget.spent())
+        if not copies.arrived(size):
+            yield Note(text=f"{what}: came back different, left out")
+            continue
+        for direction in DIRECTIONS:
+            sweep.visit(direction, size)
+            yield sweep.record(direction, size)
+
+
+def _passes(sweep: "_Sweep", deadline: float, memory: str, budget: Budget) -> Iterator[Record]:
     order = random.Random(_SEED)
     visited: set[tuple[Direction, int]] = set()
     told = time.monotonic()
@@ -107,7 +116,7 @@ def _passes(sweep: "_Sweep", deadline: float, what: str, budget: Budget) -> Iter
                 sweep.visit(*key)
                 visited.add(key)
         if time.monotonic() > told + _TELL_EVERY_S:
-            yield Doing(what=what, spent=budget.spent())
+            yield Doing(what=f"copies, {memory}, once more", spent=budget.spent())
             yield from (sweep.record(*key) for key in sorted(visited))
             visited.clear()
             told = time.monotonic()
