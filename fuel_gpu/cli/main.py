@@ -7,6 +7,7 @@ import typer
 
 from fuel_gpu.cli.calibrate import calibrate
 from fuel_gpu.cli.demo import demo
+from fuel_gpu.cli.diff import diff
 from fuel_gpu.cli.doctor import doctor
 from fuel_gpu.cli.export import export
 from fuel_gpu.cli.plan import plan
@@ -26,6 +27,7 @@ app.command("probe")(probe)
 app.command("calibrate")(calibrate)
 app.command("plan")(plan)
 app.command("export")(export)
+app.command("diff")(diff)
 app.command("doctor")(doctor)
 app.command("demo")(demo)
 

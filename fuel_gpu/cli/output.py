@@ -1,0 +1,53 @@
+"""Writes what a command gives: to standard output, a file, or files in a folder."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from fuel_gpu.errors import FuelGpuError
+
+
+def write_stdout(content: bytes) -> None:
+    """Write to standard output, and reach it: a full disk behind it is seen here, not at exit.
+
+    Raises
+    ------
+    FuelGpuError
+        If it cannot be written; a reader that has gone away (`head`) is a `BrokenPipeError`.
+    """
+    if sys.stdout is None:
+        raise FuelGpuError("standard output is closed: name a file with --out")
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What is still buffered would fail once more when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise FuelGpuError(
+            f"standard output: cannot be written: {error.strerror or error}"
+        ) from None
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write files into a folder, which is made if its parent is there.
+
+    Raises
+    ------
+    FuelGpuError
+        If the folder cannot be made or a file cannot be written; the message names it.
+    """
+    from fuel_gpu.files import write_output
+
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise FuelGpuError(
+            f"{folder}: cannot be a folder to write into: {error.strerror or error}"
+        ) from None
+    for name, content in files.items():
+        write_output(folder / name, content)
+    return [folder / name for name in files]
