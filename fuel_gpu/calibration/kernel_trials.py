@@ -89,7 +89,7 @@ def measure_stream(
 def stream_bytes(info: DeviceInfo) -> int:
     """Size of the array to stream: four times the last-level caches, 256 MiB at least.
 
-    Bounded by a share of the memory; a whole number of MiB.
+    Bounded by a share of the memory and by the largest allocation; a whole number of MiB.
 
     Notes
     -----
@@ -97,9 +97,10 @@ def stream_bytes(info: DeviceInfo) -> int:
     """
     caches = info.details.get("caches") or [{}]
     cached = int(caches[-1].get("size_bytes", 0)) * int(caches[-1].get("instances", 1))
-    available = psutil.virtual_memory().available
-    bound = min(info.memory_bytes, available, info.largest_allocation_bytes or available * 16)
-    wanted = min(max(_STREAM_BYTES, 4 * cached), bound // _BUFFER_SHARE)
+    memory = min(info.memory_bytes, psutil.virtual_memory().available)
+    wanted = min(max(_STREAM_BYTES, 4 * cached), memory // _BUFFER_SHARE)
+    if info.largest_allocation_bytes is not None:
+        wanted = min(wanted, info.largest_allocation_bytes)
     return max(wanted // MIB, 1) * MIB
 
 

@@ -139,6 +139,8 @@ def test_streams_outgrow_the_caches_but_not_the_memory() -> None:
     large = msgspec.structs.replace(info(), memory_bytes=2**40, details=cached)
     small = msgspec.structs.replace(large, memory_bytes=2**30)
     assert stream_bytes(small) == 64 * 2**20
+    narrow = msgspec.structs.replace(small, largest_allocation_bytes=10 * 2**20 + 5)
+    assert stream_bytes(narrow) == 10 * 2**20
     assert stream_bytes(large) <= 4 * 2 * 96 * 2**20
     assert stream_bytes(msgspec.structs.replace(info(), memory_bytes=100)) == 2**20
 
