@@ -17,12 +17,16 @@ from fuel_gpu.probes.report import DeviceInfo
 from fuel_gpu.sizes import size_text
 
 _RUNS_A_VISIT: Final = 3
+_TURN_NS: Final = 1_000_000
+"""A copy of twice this length is visited in every second pass only, and so on: short ones vary
+most, and long ones would take all the time."""
+
 _LONG_NS: Final = 100_000_000
 """Copies that took so long in all have met as many moments as many short ones."""
 
 _TELL_EVERY_S: Final = 0.5
 _SEED: Final = 1
-_REFINED_AT: Final = (0.5, 0.75)
+_REFINED_AT: Final = (0.2, 0.4)
 """Shares of the time after which the curve's bends are looked for."""
 
 _MOST_ADDED: Final = 4
@@ -59,7 +63,7 @@ def measure_copies(
     A first pass over all sizes, so that an interrupted run has them all, is followed by passes in
     random order over those that are not settled, until the time is up. How soon a driver's threads
     wake differs from moment to moment far more than within one: a few samples from many moments
-    say more than many from one. Half-way, sizes are added where the curve bends.
+    say more than many from one. Early on, sizes are added where the curve bends.
 
     Parameters
     ----------
@@ -112,7 +116,7 @@ def _passes(sweep: "_Sweep", deadline: float, memory: str, budget: Budget) -> It
     while time.monotonic() < deadline and (unsettled := sweep.unsettled()):
         order.shuffle(unsettled)
         for key in unsettled:
-            if time.monotonic() < deadline:
+            if time.monotonic() < deadline and order.random() * sweep.last_ns(*key) < _TURN_NS:
                 sweep.visit(*key)
                 visited.add(key)
         if time.monotonic() > told + _TELL_EVERY_S:
@@ -144,6 +148,10 @@ class _Sweep:
         samples = self._samples.setdefault((direction, size), [])
         samples += [run(size) for _ in range(_RUNS_A_VISIT)]
 
+    def last_ns(self, direction: Direction, size: int) -> int:
+        """The latest sample."""
+        return self._samples[direction, size][-1]
+
     def record(self, direction: Direction, size: int) -> CopyMeasured:
         """Say what the samples of one size say by now."""
         samples = self._samples[direction, size]
@@ -169,8 +177,10 @@ class _Sweep:
         added: set[int] = set()
         for direction in DIRECTIONS:
             sizes = sorted(size for way, size in self._samples if way == direction)
-            medians = [round(median(self._samples[direction, size])) for size in sizes]
-            added |= set(sizes_at_bends(sizes, medians, tolerance=_BEND, most=_MOST_ADDED))
+            samples = [self._samples[direction, size] for size in sizes]
+            medians = [round(median(taken)) for taken in samples]
+            doubts = [relative_half_width(taken) for taken in samples]
+            added |= set(sizes_at_bends(sizes, medians, doubts, tolerance=_BEND, most=_MOST_ADDED))
         return sorted(added)
 
     def unsettled(self) -> list[tuple[Direction, int]]:

@@ -98,7 +98,12 @@ def left_out_errors(sizes_bytes: Sequence[int], medians_ns: Sequence[int]) -> li
 
 
 def sizes_at_bends(
-    sizes_bytes: Sequence[int], medians_ns: Sequence[int], *, tolerance: float, most: int
+    sizes_bytes: Sequence[int],
+    medians_ns: Sequence[int],
+    doubts: Sequence[float],
+    *,
+    tolerance: float,
+    most: int,
 ) -> list[int]:
     """Sizes to measure in addition, amid the neighbours of points that those do not predict.
 
@@ -106,8 +111,10 @@ def sizes_at_bends(
     ----------
     sizes_bytes, medians_ns
         What was measured, sizes ascending.
+    doubts
+        Half of each median's confidence interval over the median: a noisy point is no bend.
     tolerance
-        Relative error of prediction up to which a point is no bend.
+        Relative error of prediction, beyond the doubts, up to which a point is no bend.
     most
         How many sizes to add at most; the sharpest bends come first.
 
@@ -117,7 +124,11 @@ def sizes_at_bends(
         Ascending; each the geometric mean of two neighbouring sizes, a multiple of 8.
     """
     errors = left_out_errors(sizes_bytes, medians_ns)
-    bends = [i for i in range(len(errors)) if errors[i] > tolerance]
+    bends = [
+        i
+        for i, error in enumerate(errors)
+        if error > tolerance + doubts[i + 1] + max(doubts[i], doubts[i + 2])
+    ]
     added: list[int] = []
     for i in sorted(bends, key=errors.__getitem__, reverse=True):
         for low, high in itertools.pairwise(sizes_bytes[i : i + 3]):

@@ -15,7 +15,7 @@ FEWEST_FOR_INTERVAL = 6
 """Below six samples no pair of them encloses the median with 95 % confidence."""
 
 _TREND_P_VALUE = 0.01
-_TREND_SHIFT = 0.05
+_TREND_SHIFT = 0.1
 _MODE_SHARE = 0.2
 _MODE_DISTANCE = 0.15
 _MODE_SEPARATION = 4.5
@@ -107,7 +107,7 @@ def settled(samples: Sequence[float], *, width: float) -> bool:
 
 
 def drifts(values: NDArray[np.float64]) -> bool:
-    """Whether samples rise or fall over time, by 5 % or more between the first and last thirds.
+    """Whether samples rise or fall over time, by 10 % or more between the first and last thirds.
 
     The Mann-Kendall test decides whether there is a trend (two-sided, p < 0.01, normal
     approximation; it needs no distribution), the thirds' medians whether it matters.

@@ -1,5 +1,6 @@
 """Curves: knots worked by hand, monotone for any samples, saturating, the same as an array."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -67,12 +68,19 @@ def test_left_out_error_is_of_the_chord_past_each_inner_point() -> None:
 
 
 def test_bends_ask_for_sizes_amid_their_neighbours() -> None:
-    sizes, times = [100, 400, 1600, 6400], [100, 100, 1000, 1000]
+    sizes, times, sure = [100, 400, 1600, 6400], [100, 100, 1000, 1000], [0.0] * 4
     # leaving out 400 gives 100 + 900 * 300 / 1500 = 280, off by 1.8; leaving out 1600 gives
     # 100 + 900 * 1200 / 6000 = 280, off by 0.72: the bend at 400 is sharper and comes first
-    assert sizes_at_bends(sizes, times, tolerance=0.15, most=2) == [200, 800]
-    assert sizes_at_bends(sizes, times, tolerance=0.15, most=4) == [200, 800, 3200]
-    assert sizes_at_bends(sizes, times, tolerance=2.0, most=4) == []
+    assert sizes_at_bends(sizes, times, sure, tolerance=0.15, most=2) == [200, 800]
+    assert sizes_at_bends(sizes, times, sure, tolerance=0.15, most=4) == [200, 800, 3200]
+    assert sizes_at_bends(sizes, times, sure, tolerance=2.0, most=4) == []
+
+
+def test_a_point_that_noise_explains_is_no_bend() -> None:
+    sizes, times = [100, 400, 1600, 6400], [100, 100, 1000, 1000]
+    # 0.72 is within 0.15 and the doubts of 0.3 at 1600 and 0.3 at a neighbour; 1.8 is not
+    assert sizes_at_bends(sizes, times, [0.0, 0.3, 0.3, 0.0], tolerance=0.15, most=4) == [200, 800]
+    assert sizes_at_bends(sizes, times, [math.inf] * 4, tolerance=0.15, most=4) == []
 
 
 def test_the_middle_of_two_sizes_is_a_whole_number_of_words() -> None:
