@@ -65,7 +65,8 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     Parameters
     ----------
     memory
-        Host memory that the copy used: ``pageable``, ``pinned``, ``mapped`` or ``shared``.
+        Host memory that the copy used: ``pageable``, ``pinned``, ``mapped`` or ``shared``; between
+        two cards ``peer`` (directly) or ``staged`` (by the driver, through the host).
     size_bound_bytes
         The largest copy that was allowed on the device (a share of its memory, or its largest
         allocation); None where nothing was measured.
