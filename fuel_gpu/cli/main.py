@@ -44,7 +44,7 @@ def run(arguments: list[str], *, debug: bool = False) -> int:
     try:
         app(args=arguments, prog_name="fuel-gpu", standalone_mode=True)
     except SystemExit as end:
-        return {None: 0, 0: 0, 2: 2}.get(end.code, 1)  # typer's own for Ctrl-C is 130
+        return 0 if not end.code else 2 if end.code == 2 else 1  # typer's own for Ctrl-C is 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -16,6 +16,8 @@ from fuel_gpu.planner.pools import device_limits
 from fuel_gpu.planner.recorded import RecordedDecision
 
 _MOST_ROWS = 20
+_PROVEN = 1e-4
+"""How close to its lower bound a plan must be to be called the fastest; the bound is rounded."""
 
 
 def print_plan(plan: Plan, model: str) -> None:
@@ -72,12 +74,16 @@ def _used(plan: Plan) -> str:
 
 
 def _origin(plan: Plan) -> str:
-    return {
+    origin = {
         "placement-dp": "by the placement DP",
-        "refined": "by the placement DP, refined by single moves",
+        "min-cut": "by minimum cuts from the placement DP's",
         "fitted": "moved until it fits the memory",
         "greedy": "the greedy placement, no slower than the DP's",
     }.get(plan.chosen, f"everything on {plan.chosen}, no slower than the DP's placement")
+    bound = plan.lower_bound_ns
+    if bound is not None and plan.total_ns <= bound * (1 + _PROVEN):
+        origin += "; no placement on these two devices is faster"
+    return origin
 
 
 def runs(plan: Plan) -> Iterator[tuple[int, int]]:

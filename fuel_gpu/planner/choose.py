@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from fuel_gpu.planner.baselines import all_on, greedy
 from fuel_gpu.planner.fit import Pool, excesses, fitting_placement, step_bytes
+from fuel_gpu.planner.min_cut import best_by_cuts
 from fuel_gpu.planner.pricing import Transfer, total_ns
 from fuel_gpu.planner.problem import Problem
-from fuel_gpu.planner.refine import refine
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,18 @@ class Choice:
     Parameters
     ----------
     name
-        Where it comes from: ``placement-dp``, a baseline's name, ``refined`` (the better of those,
-        with single steps moved), or ``fitted`` (moved until it fits the memory).
+        Where it comes from: ``placement-dp``, a baseline's name, ``min-cut`` (the best of those,
+        its steps divided anew between two devices at a time), or ``fitted`` (to the memory).
     placement
         A device's position for each step; None if nothing fits.
     total_ns
         Its predicted time.
     fastest
-        The fastest placement that was looked at, whether it fits or not.
+        The fastest placement that was found, whether it fits or not.
     baselines
         What the baselines would take.
+    lower_bound_ns
+        With two devices a time that no placement falls below; None with more.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Choice:
     total_ns: int
     fastest: tuple[int, ...]
     baselines: tuple[Baseline, ...]
+    lower_bound_ns: int | None
 
 
 def choose(
@@ -66,8 +69,8 @@ def choose(
 ) -> Choice:
     """Price the DP's placement and the baselines with every edge, and take the best that fits.
 
-    The DP's placement and the best one are refined by single moves. Where a faster one exceeds a
-    device's memory, work is moved off that device until it fits.
+    The best one is then improved by minimum cuts: over two devices nothing faster exists. Where
+    that exceeds a device's memory, work is moved until it fits.
 
     Parameters
     ----------
@@ -106,16 +109,14 @@ def choose(
             if ns is not None:
                 fitting.append((ns, name, placement))
 
-    if fitting:
-        least = min(fitting, key=lambda each: each[0])
-        for start in {name: placement for _, name, placement in (fitting[0], least)}.values():
-            price("refined", refine(problem, start, transfer, pins, cold=cold))
-    if not fitting or fastest[0] < min(ns for ns, _, _ in fitting):
-        price("fitted", fitting_placement(problem, fastest[1], pools, transfer, pins, cold=cold))
+    cut, bound_ns = best_by_cuts(problem, fastest[1], transfer, pins, cold=cold)
+    price("min-cut", cut)
+    if not fitting or fitting[-1][1] != "min-cut":
+        price("fitted", fitting_placement(problem, cut, pools, transfer, pins, cold=cold))
     if not fitting:
-        return Choice("", None, 0, tuple(fastest[1]), tuple(baselines))
+        return Choice("", None, 0, tuple(cut), tuple(baselines), bound_ns)
     ns, name, placement = min(fitting, key=lambda each: each[0])
-    return Choice(name, tuple(placement), ns, tuple(fastest[1]), tuple(baselines))
+    return Choice(name, tuple(placement), ns, tuple(cut), tuple(baselines), bound_ns)
 
 
 def _cannot_run(problem: Problem, name: str, pools: Sequence[Pool]) -> str:

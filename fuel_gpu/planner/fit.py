@@ -1,18 +1,17 @@
 """Placements that fit: move work off a device whose memory is exceeded, at little added time."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fuel_gpu.device import Device
 from fuel_gpu.planner.memory import usage_bytes
-from fuel_gpu.planner.placement_dp import ChainInput, PlacementDP
+from fuel_gpu.planner.min_cut import best_by_cuts
 from fuel_gpu.planner.pricing import Transfer, total_ns
 from fuel_gpu.planner.problem import Problem
 from fuel_gpu.planner.refine import refine
-from fuel_gpu.planner.transfer import TransferEstimator
 
 _PRICE_ROUNDS = 24
 _BISECTIONS = 8
@@ -88,7 +87,7 @@ def fitting_placement(
     """Find a placement within all limits whose total time is as low as the search can find.
 
     Three sources of placements, the best that fits is improved by single moves: prices on memory
-    (a Lagrangian relaxation: each byte on an overfull step costs time, raised until the DP's
+    (a Lagrangian relaxation: each byte on an overfull step costs time, raised until the best
     placement fits, then lowered by bisection), cuts (the first or last steps on one device and
     the rest on another), and `start` itself.
 
@@ -156,7 +155,7 @@ def _priced(
     transfer: Transfer,
     pins: Mapping[int, int],
 ) -> Iterator[list[int]]:
-    """Raise the price of memory on overfull steps until the DP fits, then bisect it down."""
+    """Raise the price of memory on overfull steps until the placement fits, then bisect it."""
     limits = np.array([[pool.limit_bytes] for pool in pools], np.float64)
     prices = np.zeros((len(pools), max(len(problem.nodes), 1)))
     serial_ns = total_ns(problem, start, transfer) or 1
@@ -169,15 +168,14 @@ def _priced(
             break
         prices += unit * over / max(float(over.max()), 1e-12)
         unit = unit * 1.4
-        placement = _dp_placement(problem, _memory_ns(problem, pools, prices), transfer, pins)
+        placement = _with_memory_priced(problem, placement, pools, prices, transfer, pins)
         yield placement
     else:
         return
     low, high = 0.0, 1.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        extra = _memory_ns(problem, pools, prices * middle)
-        placement = _dp_placement(problem, extra, transfer, pins)
+        placement = _with_memory_priced(problem, placement, pools, prices * middle, transfer, pins)
         yield placement
         if excesses(problem, placement, pools):
             low = middle
@@ -206,39 +204,18 @@ def _memory_ns(
     return extra
 
 
-class _Estimator:
-    def __init__(self, transfer: Transfer) -> None:
-        self._transfer = transfer
-
-    def estimate_transfer_ns(self, src: Device, dst: Device, bytes: int) -> int:
-        return self._transfer(src, dst, bytes)
-
-
-def _dp_placement(
-    problem: Problem, extra_ns: NDArray[np.float64], transfer: Transfer, pins: Mapping[int, int]
+def _with_memory_priced(
+    problem: Problem,
+    placement: Sequence[int],
+    pools: Sequence[Pool],
+    prices: NDArray[np.float64],
+    transfer: Transfer,
+    pins: Mapping[int, int],
 ) -> list[int]:
-    """Solve the DP over the problem's steps, with `extra_ns` added to each step's time."""
-    estimator: TransferEstimator = _Estimator(transfer)
-    dp: PlacementDP[int] = PlacementDP()
-    position = {device: k for k, device in enumerate(problem.devices)}
-    placement = [0] * len(problem.nodes)
-
-    for step, times in enumerate(problem.time_ns):
-        choices = [pins[step]] if step in pins else list(_runnable(problem, step))
-        costs = [(problem.devices[d], (times[d] or 0) + int(extra_ns[step, d])) for d in choices]
-        fixed: list[tuple[Device, int]] = []
-        chained: dict[int, list[int]] = {}
-        for v in problem.reads[step]:
-            value = problem.values[v]
-            if value.is_weight:
-                continue
-            if value.producer is None:
-                fixed.append((problem.entry, value.bytes))
-            elif dp.is_open(value.producer):
-                chained.setdefault(value.producer, []).append(value.bytes)
-        inputs = [ChainInput(producer, tuple(sizes)) for producer, sizes in chained.items()]
-        dp.push_row(step, costs, fixed, inputs, estimator)
-    outputs = {v.producer: v.bytes for v in problem.values if v.is_output}
-    for step, device in dp.finish(problem.exit, lambda step: outputs.get(step, 0), estimator):
-        placement[step] = position[device]
-    return placement
+    """Find the best placement where each step's time includes what its memory costs."""
+    extra = _memory_ns(problem, pools, prices).astype(np.int64)
+    times = tuple(
+        tuple(None if ns is None else ns + int(extra[step, d]) for d, ns in enumerate(row))
+        for step, row in enumerate(problem.time_ns)
+    )
+    return best_by_cuts(replace(problem, time_ns=times), placement, transfer, pins)[0]

@@ -45,12 +45,14 @@ class Plan:
     placement
         The device's position in ``problem.devices`` for each step.
     chosen
-        Where the placement comes from: ``placement-dp``, ``refined``, ``fitted``, or a baseline's
+        Where the placement comes from: ``placement-dp``, ``min-cut``, ``fitted``, or a baseline's
         name; see `Choice`.
     total_ns
         The predicted time: each node's, and each copy once per destination device.
     copies
         The copies that the placement needs.
+    lower_bound_ns
+        With two devices a time that no placement falls below; None with more.
     baselines
         The same figure for the placements that a person would think of.
     pools
@@ -71,6 +73,7 @@ class Plan:
     chosen: str
     total_ns: int
     copies: tuple[Copy, ...]
+    lower_bound_ns: int | None
     baselines: tuple[Baseline, ...]
     pools: tuple[Pool, ...]
     cold: bool
@@ -127,8 +130,8 @@ def plan(
     """Place a graph's operations with a table's numbers.
 
     The carry-forward DP decides, the finished placement is priced with every edge, and the best
-    of it and the baselines is returned. Where that exceeds a device's memory, work moves until
-    it fits.
+    of it and the baselines is improved by minimum cuts. Where that exceeds a device's memory,
+    work moves until it fits.
 
     Parameters
     ----------
@@ -220,6 +223,7 @@ def plan(
         chosen=choice.name,
         total_ns=choice.total_ns,
         copies=tuple(copies(problem, choice.placement, transfers.estimate_transfer_ns, cold=cold)),
+        lower_bound_ns=choice.lower_bound_ns,
         baselines=choice.baselines,
         pools=pools,
         cold=cold,

@@ -74,11 +74,14 @@ class BranchRecord(msgspec.Struct, frozen=True, kw_only=True):
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A whole plan. Baselines are null where they cannot run; `baseline_reasons` says why.
 
-    `branches` is null unless the recorded decisions were asked for.
+    `lower_bound_ns` is a time that no placement over the plan's two devices falls below, memory
+    limits aside; null with more devices. `branches` is null unless the recorded decisions were
+    asked for.
     """
 
     version: int
     total_ns: int
+    lower_bound_ns: int | None
     chosen: str
     device_ns: dict[str, int]
     copy_ns: int
@@ -101,6 +104,7 @@ def plan_record(plan: Plan, decisions: Sequence[RecordedDecision] | None = None)
     return PlanRecord(
         version=FORMAT_VERSION,
         total_ns=plan.total_ns,
+        lower_bound_ns=plan.lower_bound_ns,
         chosen=plan.chosen,
         device_ns={str(device): ns for device, ns in plan.device_ns.items()},
         copy_ns=plan.copy_ns,
