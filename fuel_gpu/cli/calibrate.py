@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fuel_gpu.errors import CalibrationError, TableError, UsageError
+from fuel_gpu.errors import UsageError
 
 if TYPE_CHECKING:
-    from fuel_gpu.calibration.progress import Event
-    from fuel_gpu.calibration.table import Table
     from fuel_gpu.device import Device
     from fuel_gpu.probes.report import ProbeReport
 
@@ -47,11 +45,9 @@ def calibrate(
     """
     import sys
 
-    from fuel_gpu.calibration.calibrate import calibrate as measure
-    from fuel_gpu.calibration.progress import Interrupted
-    from fuel_gpu.calibration.table_file import default_table_path, encode_table, save_table
+    from fuel_gpu.calibration.table_file import default_table_path, encode_table
     from fuel_gpu.cli.calibration_view import print_summary
-    from fuel_gpu.cli.progress import shown_progress
+    from fuel_gpu.cli.measuring import measure_and_save
     from fuel_gpu.probes.machine import probe
 
     if quick and full:
@@ -61,32 +57,13 @@ def calibrate(
         return
     path = table or default_table_path()
     report = probe()
-    interrupted = False
-    with shown_progress() as show:
-
-        def progress(event: "Event") -> None:
-            nonlocal interrupted
-            interrupted = interrupted or isinstance(event, Interrupted)
-            show(event)
-
-        made = measure(
-            report,
-            full=full,
-            devices=_chosen(report, device or [], without_device or []),
-            earlier=_earlier(path),
-            progress=progress,
-            checkpoint=lambda unfinished: _save(unfinished, path),
-        )
-    if not made.rates and not made.transfers:
-        raise CalibrationError(
-            f"nothing was measured: {'; '.join(made.notes) or 'no device was left to measure'}"
-        )
-    written = save_table(made, path)
+    chosen = _chosen(report, device or [], without_device or [])
+    made, interrupted = measure_and_save(report, path, full=full, devices=chosen)
     if as_json:
         print(encode_table(made).decode(), end="")
     else:
         print_summary(made)
-    print(f"{'incomplete ' if interrupted else ''}table written: {written}", file=sys.stderr)
+    print(f"{'incomplete ' if interrupted else ''}table written: {path}", file=sys.stderr)
     if interrupted:
         raise typer.Exit(1)
 
@@ -102,30 +79,6 @@ def _verify(path: Path | None, full: bool) -> None:
     with shown_progress() as show:
         verification = verify(table, probe(), full=full, progress=show)
     print_verification(verification)
-
-
-def _save(unfinished: "Table", path: Path) -> None:
-    from fuel_gpu.calibration.table_file import save_table
-
-    if unfinished.rates or unfinished.transfers:
-        save_table(unfinished, path)
-
-
-def _earlier(path: Path) -> "Table | None":
-    """Read the table that is to be renewed, if there is a whole one."""
-    import sys
-
-    from fuel_gpu.calibration.table_file import load_table
-
-    if not path.exists():
-        return None
-    try:
-        return load_table(path)
-    except TableError as error:
-        print(
-            f"fuel-gpu: the earlier table cannot be used and is replaced: {error}", file=sys.stderr
-        )
-        return None
 
 
 def _chosen(report: "ProbeReport", wanted: list[str], unwanted: list[str]) -> "list[Device] | None":

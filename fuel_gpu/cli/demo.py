@@ -1,11 +1,15 @@
 """``fuel-gpu demo``: the whole path on a real model, from a bare machine to a measured plan."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fuel_gpu.errors import ModelError
+from fuel_gpu.errors import ModelError, TableError
+
+if TYPE_CHECKING:
+    from fuel_gpu.calibration.table import Table
+    from fuel_gpu.probes.report import ProbeReport
 
 
 def demo(
@@ -14,11 +18,9 @@ def demo(
     ] = False,
 ) -> None:
     """Probe, calibrate quickly, and plan the ResNet-50 that the onnx package carries."""
-    from fuel_gpu.calibration.calibrate import calibrate
-    from fuel_gpu.calibration.staleness import stale
-    from fuel_gpu.calibration.table_file import default_table_path, load_table, save_table
+    from fuel_gpu.calibration.table_file import default_table_path
+    from fuel_gpu.cli.measuring import measure_and_save
     from fuel_gpu.cli.plan_view import print_plan
-    from fuel_gpu.cli.progress import shown_progress
     from fuel_gpu.graph.onnx_reader import load_onnx
     from fuel_gpu.planner.plan import plan
     from fuel_gpu.probes.machine import probe
@@ -27,16 +29,33 @@ def demo(
     report = probe()
     for device in report.devices:
         print(f"found {device.id}: {device.name}")
+    for missing in report.unavailable:
+        print(f"not found: {missing.backend}: {missing.reason} (`fuel-gpu probe` says more)")
     path = default_table_path()
-    if not again and path.exists() and not stale(load_table(), report):
-        print(f"using the table that was measured before: {path}")
-        table = load_table()
+    table = None if again else _current_table(path, report)
+    if table is None:
+        table, interrupted = measure_and_save(report, path, full=False, devices=None)
+        print(f"measured; the{' incomplete' if interrupted else ''} table is {path}")
+        if interrupted:
+            raise typer.Exit(1)
     else:
-        with shown_progress() as progress:
-            table = calibrate(report, progress=progress)
-        print(f"measured; the table is {save_table(table)}")
+        print(f"using the table that was measured before, {path}; --again measures anew")
     print()
     print_plan(plan(graph, table), "ResNet-50 (batch 1)")
+
+
+def _current_table(path: Path, report: "ProbeReport") -> "Table | None":
+    """Read the table of this machine, if it has a whole one that still describes it."""
+    from fuel_gpu.calibration.staleness import stale
+    from fuel_gpu.calibration.table_file import load_table
+
+    if not path.is_file():
+        return None
+    try:
+        table = load_table(path)
+    except TableError:
+        return None
+    return None if stale(table, report) else table
 
 
 def bundled_model() -> Path:

@@ -140,7 +140,8 @@ def plan(
     table
         A calibration table, from this machine or another.
     devices
-        The devices to plan over; all of the table's but simulators by default.
+        The devices to plan over; by default all whose rates the table has, but simulators. One
+        that is named here without any is priced by the priors.
     pins
         Nodes that must run on a device.
     entry, exit
@@ -242,10 +243,11 @@ def _start(graph: Graph, node_id: NodeId, entry: Device, cold: bool) -> Device |
 
 
 def _devices(table: Table, wanted: Sequence[Device] | None) -> tuple[Device, ...]:
-    usable = tuple(d.device for d in table.devices if not d.simulated)
     if wanted is None:
+        rated = {Device.parse(rate.device) for rate in table.rates}
+        usable = tuple(d.device for d in table.devices if not d.simulated and d.device in rated)
         if not usable:
-            raise PlanError("the table has no device to plan on: run `fuel-gpu calibrate` again")
+            raise PlanError("the table has no rates of any device: run `fuel-gpu calibrate` again")
         return usable
     for device in wanted:
         _known(table, device)

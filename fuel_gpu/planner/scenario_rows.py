@@ -74,7 +74,8 @@ class ScenarioRows:
         first_edge = np.cumsum([0, *(len(read) for read in self.edges)], dtype=np.int64)
         flat = [(row, *edge) for row, read in enumerate(self.edges) for edge in read]
         crossings: dict[tuple[bytes, bytes, tuple[int, ...]], int] = {}
-        crossing, tables = [], []
+        crossing: list[int] = []
+        tables: list[Times] = []
         for row, producer, sizes in flat:
             src, dst = self.codes[self.row_node[producer]], self.codes[self.row_node[row]]
             key = (src.tobytes(), dst.tobytes(), sizes)
@@ -135,7 +136,7 @@ class ScenarioRows:
         self, transfers: Times, src: Codes, dst: Codes | np.int64, sizes: Sequence[int]
     ) -> Times:
         """Sum the copies of all `sizes` between broadcast device codes, saturating."""
-        total = transfers[src, dst, self._at(sizes[0])]
+        total: Times = transfers[src, dst, self._at(sizes[0])]
         for size in sizes[1:]:
             total = plus(np, total, transfers[src, dst, self._at(size)])
         return total

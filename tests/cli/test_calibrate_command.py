@@ -116,7 +116,9 @@ def test_a_damaged_earlier_table_is_replaced_and_named(
     path = tmp_path / "t.json"
     path.write_text('{"version": 1,')
     assert run(["calibrate", "--table", str(path)]) == 0
-    assert "the earlier table cannot be used and is replaced" in capsys.readouterr().err
+    assert (
+        "the earlier table cannot be used and is replaced; it is kept as" in capsys.readouterr().err
+    )
     assert load_table(path) == measured()
 
 

@@ -148,6 +148,22 @@ class TestDevices:
         assert {made.device_of(step) for step in range(3)} == {GPU}
         assert len(made.copies) == 2
 
+    def test_one_without_rates_is_planned_on_only_by_name(self) -> None:
+        table = a_table()
+        on_cpu = tuple(rate for rate in table.rates if rate.device == "cpu:0")
+        table = msgspec.structs.replace(table, rates=on_cpu)
+        assert plan(two_products(), table).problem.devices == (CPU,)
+        named = plan(two_products(), table, devices=[CPU, GPU])
+        assert named.problem.devices == (CPU, GPU)
+        assert {n.provenance for n in plan_record(named).nodes if n.device == "cuda:0"} <= {
+            "fallback"
+        }
+
+    def test_a_table_without_rates_says_what_to_do(self) -> None:
+        table = msgspec.structs.replace(a_table(), rates=())
+        with pytest.raises(PlanError, match="run `fuel-gpu calibrate` again"):
+            plan(two_products(), table)
+
     def test_a_simulator_is_never_planned_on(self) -> None:
         table = a_table()
         simulator = msgspec.structs.replace(table.devices[1], simulated=True)
