@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 import pytest
 from export_tables import MACHINE, MIB, UP, copies, device
 from hypothesis import given
@@ -10,12 +11,11 @@ from hypothesis import strategies as st
 
 from fuel_gpu.calibration.compare import Change, Comparison, compare
 from fuel_gpu.calibration.curves import line_curve
+from fuel_gpu.calibration.sampling import relative_half_width, summarize
 from fuel_gpu.calibration.table import FORMAT_VERSION, Machine, Point, Rate, Table, Transfer
 
 
-def table_of(
-    *points: Point, rates: Sequence[Rate] = (), driver: str = "1.0", provenance: str = "measured"
-) -> Table:
+def table_of(*points: Point, rates: Sequence[Rate] = ()) -> Table:
     """One card with copies to it, and rates."""
     transfer = Transfer(
         src="cpu:0",
@@ -28,7 +28,7 @@ def table_of(
         version=FORMAT_VERSION,
         machine=Machine(fingerprint="abc", cpu="a processor"),
         created="",
-        devices=(device("cpu:0", "a processor"), device("cuda:0", "a card", driver)),
+        devices=(device("cpu:0", "a processor"), device("cuda:0", "a card")),
         transfers=(transfer,) if points else (),
         rates=tuple(rates),
     )
@@ -245,3 +245,28 @@ def test_reversing_the_order_reverses_the_verdict(a: int, b: int, threshold: flo
     turned = {"slower": "faster", "faster": "slower"}
     assert [turned[c.kind] for c in forth] == [c.kind for c in back]
     assert [c.factor for c in forth] == pytest.approx([1 / c.factor for c in back])
+
+
+def test_two_calibrations_of_the_same_noise_do_not_differ() -> None:
+    """300 sizes, each sampled as a calibration samples it, with 10 % of noise."""
+    noise = np.random.default_rng(7)
+
+    def calibrated() -> Table:
+        return table_of(*(drawn(noise, size) for size in range(8, 8 * 301, 8)))
+
+    comparison = compare(calibrated(), calibrated())
+    assert (comparison.compared, comparison.changes) == (300, ())
+
+
+def drawn(noise: np.random.Generator, size: int) -> Point:
+    samples: list[int] = []
+    while len(samples) < 3 or (len(samples) < 200 and relative_half_width(samples) > 0.03):
+        samples.append(round(noise.lognormal(12, 0.1)))
+    found = summarize(samples, width=0.03)
+    return Point(
+        bytes=size,
+        ns=round(found.median),
+        samples=tuple(samples),
+        interval=(round(found.interval[0]), round(found.interval[1])),
+        flags=found.flags,
+    )
