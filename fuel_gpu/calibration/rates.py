@@ -54,3 +54,9 @@ def device_rates(table: Table, device: Device) -> dict[str, Rates]:
             "fallback" if incomplete else rate.provenance,
         )
     return rates
+
+
+def rated_devices(table: Table) -> tuple[Device, ...]:
+    """List the devices to plan on: those with rates, in the table's order, and no simulator."""
+    rated = {Device.parse(rate.device) for rate in table.rates}
+    return tuple(d.device for d in table.devices if not d.simulated and d.device in rated)

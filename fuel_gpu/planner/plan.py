@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fuel_gpu.arrays.engine import EngineName
-from fuel_gpu.calibration.rates import device_rates
+from fuel_gpu.calibration.rates import device_rates, rated_devices
 from fuel_gpu.calibration.table import Table
 from fuel_gpu.calibration.transfers import TableTransfers
 from fuel_gpu.device import HOST, Device
@@ -244,8 +244,7 @@ def _start(graph: Graph, node_id: NodeId, entry: Device, cold: bool) -> Device |
 
 def _devices(table: Table, wanted: Sequence[Device] | None) -> tuple[Device, ...]:
     if wanted is None:
-        rated = {Device.parse(rate.device) for rate in table.rates}
-        usable = tuple(d.device for d in table.devices if not d.simulated and d.device in rated)
+        usable = rated_devices(table)
         if not usable:
             raise PlanError("the table has no rates of any device: run `fuel-gpu calibrate` again")
         return usable

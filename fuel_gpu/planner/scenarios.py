@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fuel_gpu.arrays.engine import EngineName
 from fuel_gpu.arrays.placement_steps import plus
-from fuel_gpu.calibration.rates import Rates, device_rates
+from fuel_gpu.calibration.rates import Rates, device_rates, rated_devices
 from fuel_gpu.calibration.table import Table
 from fuel_gpu.calibration.transfers import TableTransfers
 from fuel_gpu.device import HOST, Device
@@ -135,7 +135,7 @@ class _Placed:
 
 
 def _devices(*tables: Table) -> tuple[Device, ...]:
-    return tuple(dict.fromkeys(d.device for t in tables for d in t.devices if not d.simulated))
+    return tuple(dict.fromkeys(device for table in tables for device in rated_devices(table)))
 
 
 def _placed(
@@ -149,6 +149,8 @@ def _placed(
     """Place and price a graph under tables that have the same devices and dtypes."""
     order = graph.topological_order()
     devices = _devices(group.tables[0])
+    if not devices:
+        raise PlanError("it has no rates of any device")
     for node_id, where in graph.placements.items():
         if where not in devices:
             node = graph.node(node_id)
