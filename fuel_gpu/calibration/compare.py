@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from fuel_gpu.calibration.curves import CurveTimes
+from fuel_gpu.calibration.sampling import FEWEST_FOR_INTERVAL
 from fuel_gpu.calibration.table import Machine, Provenance, Table, Transfer
 
 DEFAULT_THRESHOLD: Final = 0.1
@@ -107,9 +108,10 @@ def compare(old: Table, new: Table, *, threshold: float = DEFAULT_THRESHOLD) -> 
 
     A figure changed if the intervals of its medians do not overlap and the longer time exceeds the
     shorter by more than `threshold`. Samples that drifted, or fell into two kinds, have more noise
-    than their median's interval says: the middle 80 % of them stand for it. Figures without
-    samples, such as a datasheet's, are compared by value. Copies are compared at the sizes that
-    both tables have; by their curves if there are none.
+    than their median's interval says: the middle 80 % of them stand for it. So have fewer than
+    six: their range counts three times as wide. Figures without samples, such as a datasheet's,
+    are compared by value. Copies are compared at the sizes that both tables have; by their curves
+    if there are none.
 
     Parameters
     ----------
@@ -238,6 +240,10 @@ def _figure(
     bounds = [value, *(interval or ())]
     if samples and any(flag in _UNSTEADY for flag in flags):
         bounds += np.quantile(samples, _MIDDLE).tolist()
+    if 0 < len(samples) < FEWEST_FOR_INTERVAL:
+        # Student's t makes 95 % of three samples three times as wide as their range.
+        width = max(samples) - min(samples)
+        bounds += [min(samples) - width, max(samples) + width]
     return Figure(value, min(bounds), max(bounds), provenance)
 
 

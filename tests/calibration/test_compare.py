@@ -35,7 +35,7 @@ def table_of(*points: Point, rates: Sequence[Rate] = ()) -> Table:
 
 
 def point(ns: int, low: int, high: int, *, size: int = MIB, flags: tuple[str, ...] = ()) -> Point:
-    samples = (low, *[ns] * 3, high)
+    samples = (low, low, *[ns] * 3, high, high)
     return Point(bytes=size, ns=ns, samples=samples, interval=(low, high), flags=flags)
 
 
@@ -120,6 +120,20 @@ def test_drifting_samples_have_the_noise_of_their_middle_80_percent() -> None:
     assert compare(drifting(("bimodal",)), new).changes == ()
     later = table_of(point(190_000, 182_000, 195_000))
     assert kinds(compare(drifting(("drift",)), later)) == [("slower", "copy")]
+
+
+def test_few_samples_have_the_noise_of_three_times_their_range() -> None:
+    """Of 98, 100 and 102 us: from 94 to 106 us."""
+
+    def of(samples: tuple[int, ...]) -> Table:
+        ends = min(samples), max(samples)
+        return table_of(Point(bytes=MIB, ns=100_000, samples=samples, interval=ends))
+
+    few, many = of((98_000, 100_000, 102_000)), of((98_000, 100_000, 102_000) * 2)
+    inside, outside = (table_of(point(ns + 15_000, ns, ns + 30_000)) for ns in (105_900, 106_100))
+    assert kinds(compare(many, inside)) == [("slower", "copy")]
+    assert compare(few, inside).changes == ()
+    assert kinds(compare(few, outside)) == [("slower", "copy")]
 
 
 def test_rates_are_slower_when_they_fall() -> None:
