@@ -80,6 +80,10 @@ __kernel void reads(__global const float16 *in, __global float *out)
 """
 
 
+Key = tuple[str | int, ...]
+Interval = tuple[float, tuple[float, float]]
+
+
 @dataclass(slots=True)
 class Figures:
     """What was measured: figures in GB/s or GFLOP/s by name, in the order of the rounds."""
@@ -333,30 +337,50 @@ def spread(values: list[float]) -> str:
 
 
 def repeatability(tables: list[Table]) -> str:
-    """Say which share of the figures has overlapping intervals, over all pairs of runs."""
-    kinds: dict[str, list[bool]] = {"copies": [], "rates and launches": []}
-    for one, other in itertools.combinations([dict(intervals(table)) for table in tables], 2):
-        for key in one.keys() & other.keys():
-            (low, high), (other_low, other_high) = one[key], other[key]
-            kinds[key[0]].append(max(low, other_low) <= min(high, other_high))
-    shares = ", ".join(
-        f"{sum(agreed)} of {len(agreed)} {kind} ({sum(agreed) / max(len(agreed), 1):.0%})"
-        for kind, agreed in kinds.items()
-    )
-    return f"95 % intervals of two calibrations overlap: {shares}"
+    """Say which share of the figures has overlapping intervals, and how far the medians differ.
+
+    Over all pairs of runs.
+    """
+    lines = ["Two calibrations, over all pairs of runs:"]
+    for kind, figures in (("copies", copy_figures), ("rates and launches", rate_figures)):
+        agreed: list[bool] = []
+        apart: list[float] = []
+        for one, other in itertools.combinations([dict(figures(table)) for table in tables], 2):
+            for key in one.keys() & other.keys():
+                (middle, (low, high)), (other_middle, (other_low, other_high)) = (
+                    one[key],
+                    other[key],
+                )
+                agreed.append(max(low, other_low) <= min(high, other_high))
+                apart.append(abs(middle - other_middle) / min(middle, other_middle))
+        if agreed:
+            lines.append(
+                f"{kind}: 95 % intervals overlap for {sum(agreed)} of {len(agreed)} "
+                f"({sum(agreed) / len(agreed):.0%}); medians differ by "
+                f"{np.median(apart):.1%}, by {np.quantile(apart, 0.9):.1%} in the worst tenth"
+            )
+    return "\n".join(lines)
 
 
-def intervals(table: Table) -> Iterator[tuple[tuple[Any, ...], tuple[float, float]]]:
-    """Every measured figure's interval, by what it is of."""
+def copy_figures(table: Table) -> Iterator[tuple[Key, Interval]]:
+    """Median and interval of every size of every copy, nanoseconds."""
     for transfer in table.transfers:
         for point in transfer.points:
             if point.interval is not None:
                 key = (transfer.src, transfer.dst, transfer.memory, point.bytes)
-                yield ("copies", *key), point.interval
+                yield key, (point.ns, point.interval)
+
+
+def rate_figures(table: Table) -> Iterator[tuple[Key, Interval]]:
+    """Median and interval of every rate, and of launching, which is one figure a device."""
     for rate in table.rates:
-        for name in ("flops_interval", "bytes_interval", "launch_interval"):
-            if (interval := getattr(rate, name)) is not None:
-                yield ("rates and launches", rate.device, rate.dtype, name), interval
+        for key, median, interval in (
+            ((rate.device, rate.dtype, "flops"), rate.flops_per_ns, rate.flops_interval),
+            ((rate.device, rate.dtype, "bytes"), rate.bytes_per_ns, rate.bytes_interval),
+            ((rate.device, "launch"), rate.launch_ns, rate.launch_interval),
+        ):
+            if median is not None and interval is not None:
+                yield key, (median, interval)
 
 
 if __name__ == "__main__":
