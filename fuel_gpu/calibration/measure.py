@@ -24,6 +24,8 @@ from fuel_gpu.device import HOST
 from fuel_gpu.probes.report import DeviceInfo
 
 _LAUNCH_WEIGHT, _COPIES_WEIGHT, _PRODUCT_WEIGHT, _STREAM_WEIGHT = 0.3, 3.0, 1.5, 1.0
+_OTHER_COPIES_WEIGHT: Final = 1.5
+"""For kinds of host memory after the first, which plans are priced with."""
 
 _PEER_SHARE: Final = 4
 """A pair of devices gets this part of one device's time."""
@@ -35,7 +37,8 @@ def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iter
     A figure that fails costs itself and a note; a dtype whose results are wrong is left out.
     """
     kinds = device.host_memory_kinds
-    weight = _LAUNCH_WEIGHT + _COPIES_WEIGHT * len(kinds)
+    weights = [_OTHER_COPIES_WEIGHT if index else _COPIES_WEIGHT for index in range(len(kinds))]
+    weight = _LAUNCH_WEIGHT + sum(weights)
     weight += (_PRODUCT_WEIGHT + _STREAM_WEIGHT) * len(info.dtypes)
     budget = Budget(effort.budget_s, weight)
     neighbours = Neighbours()
@@ -48,7 +51,7 @@ def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iter
         launch = measure_launch(device, effort, budget.deadline(_LAUNCH_WEIGHT))
     except Exception as error:
         yield Note(text=f"launch overhead: {one_line(error)}; without it no rates are kept")
-    for memory in kinds:
+    for memory, share in zip(kinds, weights, strict=True):
         try:
             yield from measure_copies(
                 (str(HOST), info.id),
@@ -57,7 +60,7 @@ def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iter
                 bound_bytes,
                 effort,
                 budget,
-                _COPIES_WEIGHT,
+                share,
             )
         except Exception as error:
             yield Note(text=f"copies, {memory}: {one_line(error)}")

@@ -66,7 +66,9 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ----------
     memory
         Host memory that the copy used: ``pageable``, ``pinned``, ``mapped`` or ``shared``; between
-        two cards ``peer`` (directly) or ``staged`` (by the driver, through the host).
+        two cards ``peer`` (directly) or ``staged`` (by the driver, through the host). What is
+        mapped: by OpenCL the device's buffer itself, so that writing and reading it count; by
+        Vulkan a staging buffer, from which the bytes are then copied.
     size_bound_bytes
         The largest copy that was allowed on the device (a share of its memory, or its largest
         allocation); None where nothing was measured.
@@ -101,7 +103,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     flops_interval, bytes_interval, launch_interval
         95 % confidence interval of the median.
     flops_kernel, bytes_kernel
-        Which variant of the kernel did best, and at what size.
+        Which variant of the kernel did best, by which clock where there are two, at what size.
     flags
         What the samples show, such as ``flops: drift``.
     """

@@ -72,6 +72,16 @@ def test_pageable_memory_is_priced_even_where_pinned_was_measured() -> None:
     assert TableTransfers(table(pinned)).estimate_transfer_ns(CPU, GPU, 1000) == 150
 
 
+def test_kinds_of_memory_count_in_the_order_of_their_likeness_to_an_ordinary_array() -> None:
+    kinds = ("pageable", "mapped", "shared", "pinned", "unheard of")
+    entries = [
+        transfer("cpu:0", "cuda:0", 100 * k, 1.0, memory=kind) for k, kind in enumerate(kinds, 1)
+    ]
+    for first in range(len(kinds)):
+        left = reversed(entries[first:])
+        assert TableTransfers(table(*left)).estimate_transfer_ns(CPU, GPU, 0) == 100 * (first + 1)
+
+
 def test_an_unmeasured_pair_whose_legs_are_known_costs_both() -> None:
     transfers = TableTransfers(
         table(

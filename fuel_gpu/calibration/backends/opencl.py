@@ -1,6 +1,8 @@
-"""Measures an OpenCL device: blocking copies, its own kernels in several vector widths."""
+"""Measures an OpenCL device: copies by two ways, its own kernels in several vector widths."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fuel_gpu.calibration.backends import Copies, Workload
-from fuel_gpu.calibration.backends.answers import ProductCheck, change_words, number_words, padded
-from fuel_gpu.calibration.clock import timed
+from fuel_gpu.calibration.backends.answers import ProductCheck, number_words, padded
+from fuel_gpu.calibration.backends.opencl_copies import EnqueuedCopies, MappedCopies
+from fuel_gpu.calibration.clock import keeps_time, timed
+from fuel_gpu.calibration.effort import MIB
 from fuel_gpu.probes import opencl
 from fuel_gpu.probes.report import DeviceInfo
 
@@ -28,6 +32,14 @@ _TILES: Final = "64 x 64 in local memory"
 _TILE_GROUP: Final = (16, 16)
 _TILE_SHARE: Final = 4
 """Elements along each axis that a work-item of product_tiles computes."""
+
+_EVENTS_ARE_WRONG: Final = "wall clock as events are wrong"
+_CLOCK_TRIALS: Final = 5
+_CLOCK_TRIAL_BYTES: Final = 4 * MIB
+_CLOCK_TRIAL_NS: Final = 5_000_000
+"""Both clocks time work that takes this long: next to it, enqueuing and waiting are little."""
+
+_CLOCK_TRIAL_LAUNCHES: Final = 2**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +70,41 @@ class _Launch:
     group: tuple[int, ...] | None
     arguments: tuple[Any, ...]
 
-    def __call__(self) -> int:
-        return timed(self._once)
+    def on_the_wall(self, times: int = 1) -> int:
+        """Run it so often; gives the nanoseconds that a caller waits."""
+        return timed(lambda: self._run(times))
 
-    def _once(self) -> None:
-        self.cl.enqueue_nd_range_kernel(self.queue, self.kernel, self.items, self.group)
+    def by_events(self) -> int:
+        """Run it once; gives the nanoseconds that the driver's profile says it took."""
+        return self.by_both()[0]
+
+    def by_both(self, times: int = 1) -> tuple[int, int]:
+        """Run it so often; gives nanoseconds from first start to last end, and on the wall.
+
+        Raises
+        ------
+        RuntimeError
+            If the end is not after the start.
+        """
+        events: list[Any] = []
+        wall_ns = timed(lambda: events.extend(self._run(times)))
+        start, end = profiled_ns(events)
+        if end <= start:
+            raise RuntimeError(f"an event ended at {end} ns, having begun at {start} ns")
+        return end - start, wall_ns
+
+    def _run(self, times: int) -> list[Any]:
+        events = [
+            self.cl.enqueue_nd_range_kernel(self.queue, self.kernel, self.items, self.group)
+            for _ in range(times)
+        ]
         self.queue.finish()
+        return events
+
+
+def profiled_ns(events: list[Any]) -> tuple[int, int]:
+    """Give when the first of these events started and the last ended, by the driver's profile."""
+    return int(events[0].profile.start), int(events[-1].profile.end)
 
 
 def open_device(info: DeviceInfo) -> "OpenClDevice":
@@ -72,9 +113,13 @@ def open_device(info: DeviceInfo) -> "OpenClDevice":
 
 
 class OpenClDevice:
-    """One OpenCL device with a queue; times are wall clock, as a caller waits for them."""
+    """One OpenCL device with a queue.
 
-    host_memory_kinds: tuple[str, ...] = ("pageable",)
+    Copies and launches are timed on the wall, as a caller waits for them; kernels by their events'
+    profiles where these agree with the wall. A kernel's name says which.
+    """
+
+    host_memory_kinds: tuple[str, ...] = ("pageable", "mapped")
 
     def __init__(self, info: DeviceInfo) -> None:
         import pyopencl as cl
@@ -85,20 +130,23 @@ class OpenClDevice:
         self._queue = cl.CommandQueue(self._context)
 
     def copies(self, largest_bytes: int, memory: str) -> Copies:
-        """Allocate a host array and a buffer."""
-        return _Copies(self._cl, self._context, self._queue, largest_bytes)
+        """Allocate host arrays, and a buffer of the device or one that is mapped."""
+        kind = MappedCopies if memory == "mapped" else EnqueuedCopies
+        return kind(self._cl, self._context, self._queue, largest_bytes)
 
     def launch(self) -> Workload:
         """Enqueue an empty kernel and wait for it."""
         kernel = self._kernel("nothing", "float32", width=1, rows=1)
-        return Workload(1, self._launch(kernel, (1,), None, ()), lambda: True)
+        launch = self._launch(self._queue, kernel, (1,), None, ())
+        return Workload(1, launch.on_the_wall, lambda: True)
 
     def product_kernels(self, dtype: str) -> tuple[str, ...]:
         """Register-blocked kernels of several shapes, and one tiled in local memory."""
         if dtype not in _TYPES:
             return ()
         fits = self._device.max_work_group_size >= _TILE_GROUP[0] * _TILE_GROUP[1]
-        return (*_ROWS_AND_WIDTHS, _TILES) if fits else tuple(_ROWS_AND_WIDTHS)
+        names = (*_ROWS_AND_WIDTHS, _TILES) if fits else tuple(_ROWS_AND_WIDTHS)
+        return self._with_clock(names)
 
     def product(self, dtype: str, kernel: str, n: int) -> Workload:
         """Multiply with one of the kernels."""
@@ -108,11 +156,11 @@ class OpenClDevice:
         product = np.zeros((n, pitch), dtype=_TYPES[dtype].numpy_product)
         result = self._sent(product)  # zeros: a freed buffer may hold an earlier right product
         group: tuple[int, ...] | None = None
-        if kernel == _TILES:
+        if self._short(kernel) == _TILES:
             items, group = (n // _TILE_SHARE, n // _TILE_SHARE), _TILE_GROUP
             built = self._kernel("product_tiles", dtype, width=1, rows=1)
         else:
-            rows, width = _ROWS_AND_WIDTHS[kernel]
+            rows, width = _ROWS_AND_WIDTHS[self._short(kernel)]
             items = (n // width, n // rows)
             built = self._kernel("product_rows", dtype, width=width, rows=rows)
 
@@ -121,15 +169,15 @@ class OpenClDevice:
             return check.accepts(product[:, :n])
 
         arguments = (np.int32(n), np.int32(pitch), left, right, result)
-        return Workload(2 * n**3, self._launch(built, items, group, arguments), correct)
+        return self._workload(2 * n**3, built, items, group, arguments, correct)
 
     def stream_kernels(self, dtype: str) -> tuple[str, ...]:
         """Loads of 1, 4 and 16 elements."""
-        return tuple(_STREAM_WIDTHS) if dtype in _TYPES else ()
+        return self._with_clock(tuple(_STREAM_WIDTHS)) if dtype in _TYPES else ()
 
     def stream(self, dtype: str, kernel: str, nbytes: int) -> Workload:
         """Copy one buffer to another."""
-        width = _STREAM_WIDTHS[kernel]
+        width = _STREAM_WIDTHS[self._short(kernel)]
         host, back = np.zeros(nbytes, dtype=np.uint8), np.zeros(nbytes, dtype=np.uint8)
         number_words(host)
         src, dst = self._sent(host), self._sent(back)
@@ -140,7 +188,52 @@ class OpenClDevice:
             self._cl.enqueue_copy(self._queue, back, dst)
             return bool(np.array_equal(host, back))
 
-        return Workload(2 * nbytes, self._launch(built, items, None, (src, dst)), correct)
+        return self._workload(2 * nbytes, built, items, None, (src, dst), correct)
+
+    @cached_property
+    def _clock(self) -> tuple[str, Any]:
+        """What kernels are timed by: its name, and a queue that profiles if events keep time."""
+        profiling = self._cl.command_queue_properties.PROFILING_ENABLE
+        try:
+            queue = self._cl.CommandQueue(self._context, properties=profiling)
+            launch = self._trial(queue)
+            launch.on_the_wall()  # compiles
+        except self._cl.Error:
+            return "wall clock", None
+        times = 1
+        while times < _CLOCK_TRIAL_LAUNCHES and launch.on_the_wall(times) < _CLOCK_TRIAL_NS:
+            times *= 2
+        try:
+            trials = [launch.by_both(times) for _ in range(_CLOCK_TRIALS)]
+        except RuntimeError:  # they stand still, or run backwards
+            return _EVENTS_ARE_WRONG, None
+        if keeps_time([event for event, _ in trials], [wall for _, wall in trials]):
+            return "events", queue
+        return _EVENTS_ARE_WRONG, None
+
+    def _trial(self, queue: Any) -> _Launch:
+        buffers = (self._buffer(_CLOCK_TRIAL_BYTES), self._buffer(_CLOCK_TRIAL_BYTES))
+        built = self._kernel("stream", "float32", width=1, rows=1)
+        return self._launch(queue, built, (_CLOCK_TRIAL_BYTES // 4,), None, buffers)
+
+    def _with_clock(self, kernels: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(f"{kernel}, {self._clock[0]}" for kernel in kernels)
+
+    def _short(self, kernel: str) -> str:
+        return kernel.removesuffix(f", {self._clock[0]}")
+
+    def _workload(
+        self,
+        amount: int,
+        kernel: Any,
+        items: tuple[int, ...],
+        group: tuple[int, ...] | None,
+        arguments: tuple[Any, ...],
+        correct: Callable[[], bool],
+    ) -> Workload:
+        _, profiled = self._clock
+        launch = self._launch(profiled or self._queue, kernel, items, group, arguments)
+        return Workload(amount, launch.by_events if profiled else launch.on_the_wall, correct)
 
     def _buffer(self, nbytes: int) -> Any:
         return self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, nbytes)
@@ -161,40 +254,11 @@ class OpenClDevice:
 
     def _launch(
         self,
+        queue: Any,
         kernel: Any,
         items: tuple[int, ...],
         group: tuple[int, ...] | None,
         arguments: tuple[Any, ...],
     ) -> _Launch:
         kernel.set_args(*arguments)
-        return _Launch(self._cl, self._queue, kernel, items, group, arguments)
-
-
-class _Copies:
-    """Blocking copies between a NumPy array and a buffer."""
-
-    memory: str = "pageable"
-
-    def __init__(self, cl: Any, context: Any, queue: Any, largest_bytes: int) -> None:
-        self._cl, self._queue = cl, queue
-        self._host = np.zeros(largest_bytes, dtype=np.uint8)
-        self._back = np.zeros(largest_bytes, dtype=np.uint8)
-        number_words(self._host)
-        self._buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, largest_bytes)
-
-    def upload(self, nbytes: int) -> int:
-        part = self._host[:nbytes]
-        return timed(lambda: self._cl.enqueue_copy(self._queue, self._buffer, part))
-
-    def download(self, nbytes: int) -> int:
-        part = self._back[:nbytes]
-        return timed(lambda: self._cl.enqueue_copy(self._queue, part, self._buffer))
-
-    def arrived(self, nbytes: int) -> bool:
-        change_words(self._host[:nbytes])
-        self.upload(nbytes)
-        self.download(nbytes)
-        return bool(np.array_equal(self._host[:nbytes], self._back[:nbytes]))
-
-    def release(self) -> None:
-        self._buffer.release()
+        return _Launch(self._cl, queue, kernel, items, group, arguments)
