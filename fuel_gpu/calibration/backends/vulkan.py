@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fuel_gpu.calibration.backends import Copies, Workload
 from fuel_gpu.calibration.backends.answers import ProductCheck, padded
 from fuel_gpu.calibration.backends.vulkan_clock import Timestamps, agree
-from fuel_gpu.calibration.backends.vulkan_copies import MappedCopies, QueueCopies
+from fuel_gpu.calibration.backends.vulkan_copies import VulkanCopies
 from fuel_gpu.calibration.backends.vulkan_queue import VulkanQueue
 from fuel_gpu.calibration.clock import timed
 from fuel_gpu.calibration.effort import MIB
@@ -138,9 +138,8 @@ class VulkanDevice:
         self._modules: dict[str, Any] = {}
 
     def copies(self, largest_bytes: int, memory: str) -> Copies:
-        """Allocate an array or mapped staging buffers, and a buffer of the adapter."""
-        kind = MappedCopies if memory == "mapped" else QueueCopies
-        return kind(self._queue, largest_bytes)
+        """Allocate arrays, a buffer of the adapter, and buffers to be mapped."""
+        return VulkanCopies(self._queue, largest_bytes, memory)
 
     def launch(self) -> Workload:
         """Submit an empty kernel and wait for it."""
