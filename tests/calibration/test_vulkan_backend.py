@@ -10,7 +10,6 @@ from fake_device import HASTY
 
 from fuel_gpu.calibration.backends import can_measure, open_device, vulkan_clock
 from fuel_gpu.calibration.backends.vulkan import VulkanDevice, grid, pieces
-from fuel_gpu.calibration.backends.vulkan_clock import agree
 from fuel_gpu.calibration.isolation import measure_in_child
 from fuel_gpu.calibration.measure import measure_device
 from fuel_gpu.calibration.neighbours import Neighbours
@@ -268,24 +267,6 @@ def test_timestamps_that_stand_still_are_not_used(fuel_device: DeviceInfo) -> No
 
     device = opened(fuel_device, create_command_encoder=encoders)
     assert device.stream_kernels("float32")[0] == "4 wide, wall clock as timestamps are wrong"
-
-
-@pytest.mark.parametrize(
-    ("stamps", "walls", "agreed"),
-    [
-        ([9_900, 9_950, 9_800], [10_000, 10_100, 10_050], True),
-        ([5_100, 5_200, 90_000], [10_000, 10_100, 10_050], True),  # one disturbance
-        ([10_400], [10_000], True),
-        ([10_600], [10_000], False),  # longer than anyone waited
-        ([4_900], [10_000], False),
-        ([1], [10_000], False),
-        ([830_000], [10_000], False),  # ticks of 83 ns taken for nanoseconds, or the reverse
-    ],
-)
-def test_clocks_agree_within_what_waiting_costs(
-    stamps: list[int], walls: list[int], agreed: bool
-) -> None:
-    assert agree(stamps, walls) is agreed
 
 
 # Limits.

@@ -1,18 +1,11 @@
-"""A compute pass timed by the adapter's own clock, and whether that clock can be believed."""
+"""A compute pass timed by the adapter's own clock."""
 
 import importlib
-import statistics
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from fuel_gpu.calibration.backends.vulkan_queue import VulkanQueue
-
-_LEAST_RATIO: Final = 0.5
-_LARGEST_RATIO: Final = 1.05
-"""Waiting costs something, so that the wall shows more; an unknown period is off by ten and more
-(52 ns on some adapters, 83 ns on others)."""
 
 
 class Timestamps:
@@ -21,7 +14,8 @@ class Timestamps:
     Notes
     -----
     wgpu-native gives ticks, not the nanoseconds of WebGPU. The period of a tick has a call of its
-    own in recent versions; where it is missing a nanosecond is assumed, for `agree` to judge.
+    own in recent versions; where it is missing a nanosecond is assumed, for a comparison with
+    the wall clock to judge.
     """
 
     def __init__(self, queue: VulkanQueue) -> None:
@@ -54,12 +48,6 @@ class Timestamps:
         if end <= start:
             raise RuntimeError(f"a pass ended at timestamp {end}, having begun at {start}")
         return max(1, round(int(end - start) * self._period_ns))
-
-
-def agree(stamps_ns: Sequence[int], walls_ns: Sequence[int]) -> bool:
-    """Whether timestamps tell the time of the wall clock, of runs of the same work."""
-    ratio = statistics.median(stamps_ns) / statistics.median(walls_ns)
-    return _LEAST_RATIO <= ratio <= _LARGEST_RATIO
 
 
 def _period_ns(device: Any) -> float:
