@@ -43,6 +43,24 @@ class Device:
             )
         return cls(match["backend"], int(match["index"] or 0))
 
+    @classmethod
+    def of(cls, value: "Device | str", argument: str) -> "Device":
+        """Take a device or its name.
+
+        Raises
+        ------
+        UsageError
+            If it is neither; the message names the argument.
+        """
+        if isinstance(value, Device):
+            return value
+        if not isinstance(value, str):
+            raise UsageError(f"{argument}: {value!r} is no device and no device's name")
+        try:
+            return cls.parse(value)
+        except UsageError as error:
+            raise UsageError(f"{argument}: {error}") from None
+
     @property
     def is_host(self) -> bool:
         """Whether the device's memory is the host's memory tier."""

@@ -25,11 +25,18 @@ def write_stdout(content: bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        # What is still buffered would fail once more when the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence_stdout()
         raise FuelGpuError(
             f"standard output: cannot be written: {error.strerror or error}"
         ) from None
+
+
+def silence_stdout() -> None:
+    """Send what is still buffered nowhere: it would fail once more when the interpreter ends."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError:  # a stream that is no file
+        pass
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> list[Path]:

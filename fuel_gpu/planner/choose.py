@@ -4,7 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fuel_gpu.planner.baselines import all_on, greedy
-from fuel_gpu.planner.fit import Pool, excesses, fitting_placement, step_bytes
+from fuel_gpu.planner.fit import (
+    Pool,
+    excesses,
+    fitting_placement,
+    oversized_step,
+    step_bytes,
+)
 from fuel_gpu.planner.min_cut import best_by_cuts
 from fuel_gpu.planner.pricing import Transfer, total_ns
 from fuel_gpu.planner.problem import Problem
@@ -111,7 +117,8 @@ def choose(
 
     cut, bound_ns = best_by_cuts(problem, fastest[1], transfer, pins, cold=cold)
     price("min-cut", cut)
-    if not fitting or fitting[-1][1] != "min-cut":
+    hopeless = oversized_step(problem, pools, pins) is not None
+    if not hopeless and (not fitting or fitting[-1][1] != "min-cut"):
         price("fitted", fitting_placement(problem, cut, pools, transfer, pins, cold=cold))
     if not fitting:
         return Choice("", None, 0, tuple(cut), tuple(baselines), bound_ns)

@@ -1,12 +1,11 @@
 """Why a node is where it is: its candidates, what moving it alone would change, copies avoided."""
 
-import difflib
 from dataclasses import dataclass
 
 from fuel_gpu.calibration.transfers import TableTransfers
 from fuel_gpu.device import Device
-from fuel_gpu.errors import UsageError
-from fuel_gpu.graph.arena import Graph, NodeId
+from fuel_gpu.graph.arena import NodeId
+from fuel_gpu.planner.arguments import find_node
 from fuel_gpu.planner.fit import excesses
 from fuel_gpu.planner.plan import Plan
 from fuel_gpu.planner.pricing import copies, total_ns
@@ -117,22 +116,6 @@ def explain(plan: Plan, name: str) -> Explanation:
             if d in plan.rows[node_id]
         ),
     )
-
-
-def find_node(graph: Graph, name: str) -> NodeId:
-    """Find a node by name.
-
-    Raises
-    ------
-    UsageError
-        If there is none; the message names similar ones.
-    """
-    names = {node.name: node_id for node_id, node in enumerate(graph.nodes) if node.name}
-    if name in names:
-        return names[name]
-    similar = difflib.get_close_matches(name, names, n=3)
-    hint = f"; did you mean {', '.join(similar)}?" if similar else ""
-    raise UsageError(f"the graph has no node {name!r}{hint}")
 
 
 def _no_kernel(plan: Plan, node_id: NodeId) -> str:

@@ -1,20 +1,30 @@
 """Placements that fit: move work off a device whose memory is exceeded, at little added time."""
 
+import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fuel_gpu.device import Device
-from fuel_gpu.planner.memory import usage_bytes
+from fuel_gpu.planner.memory import live_spans, usage_bytes
 from fuel_gpu.planner.min_cut import best_by_cuts
 from fuel_gpu.planner.pricing import Transfer, total_ns
 from fuel_gpu.planner.problem import Problem
 from fuel_gpu.planner.refine import refine
 
-_PRICE_ROUNDS = 24
+_PRICE_ROUNDS = 16
+_PRICE_GROWTH = 1.8
 _BISECTIONS = 8
+_CUT_WORK = 1_000_000
+"""Steps that all cuts together may price, for each pair of devices."""
+_MOST_PLACEMENTS = 4_096
+"""Placements up to which all are tried where no search found one that fits."""
+_REPAIR_WORK = 300_000
+"""Steps that all moves of a repair together may price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +51,13 @@ class Excess:
 
 def pool_usage_bytes(
     problem: Problem, placement: Sequence[int], pools: Sequence[Pool]
-) -> NDArray[np.int64]:
+) -> NDArray[Any]:
     """Bytes in use in every pool at every step, shape (pools, steps)."""
     devices = all_devices(problem, pools)
     usage = usage_bytes(problem, placement, devices)
     position = {device: k for k, device in enumerate(devices)}
     rows = [usage[[position[d] for d in pool.devices]].sum(axis=0) for pool in pools]
-    return np.array(rows, np.int64).reshape(len(pools), -1)
+    return np.array(rows).reshape(len(pools), -1)
 
 
 def all_devices(problem: Problem, pools: Sequence[Pool] = ()) -> tuple[Device, ...]:
@@ -89,7 +99,9 @@ def fitting_placement(
     Three sources of placements, the best that fits is improved by single moves: prices on memory
     (a Lagrangian relaxation: each byte on an overfull step costs time, raised until the best
     placement fits, then lowered by bisection), cuts (the first or last steps on one device and
-    the rest on another), and `start` itself.
+    the rest on another), and `start` itself. Where none of them fits, the one that exceeds least
+    is repaired by the moves that relieve its fullest step most; of a small problem all
+    placements are tried at last.
 
     Returns
     -------
@@ -97,22 +109,124 @@ def fitting_placement(
         A device's position for each step; None if nothing that fits was found.
     """
     best: tuple[int, list[int]] | None = None
+    nearest: tuple[int, list[int]] | None = None
     for placement in _proposals(problem, list(start), pools, transfer, pins):
         ns = total_ns(problem, placement, transfer, cold=cold)
         if ns is None or (best is not None and ns >= best[0]):
             continue
-        if not excesses(problem, placement, pools):
+        over = sum(excess.bytes for excess in excesses(problem, placement, pools))
+        if not over:
             best = (ns, placement)
-    if best is None:
+        elif nearest is None or over < nearest[0]:
+            nearest = (over, placement)
+    found = best[1] if best else _repaired(problem, nearest, pools, pins)
+    if found is None:
+        found = _searched(problem, pools, transfer, pins, cold=cold)
+    if found is None:
         return None
     return refine(
         problem,
-        best[1],
+        found,
         transfer,
         pins,
         cold=cold,
         admits=lambda placement: not excesses(problem, placement, pools),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Oversized:
+    """A step that alone exceeds every device that it may run on, and the one with most room."""
+
+    step: int
+    needed_bytes: int
+    device: Device
+    limit_bytes: int
+
+
+def oversized_step(
+    problem: Problem, pools: Sequence[Pool], pins: Mapping[int, int]
+) -> Oversized | None:
+    """Find the largest step that alone exceeds the memory of every device that it may run on."""
+    room: dict[Device, int] = {}
+    for pool in pools:
+        for device in pool.devices:
+            room[device] = min(room.get(device, pool.limit_bytes), pool.limit_bytes)
+    found: Oversized | None = None
+    for step in range(len(problem.nodes)):
+        needed = step_bytes(problem, step)
+        choices = [pins[step]] if step in pins else list(_runnable(problem, step))
+        roomiest = max((problem.devices[d] for d in choices), key=lambda d: room.get(d, needed))
+        limit = room.get(roomiest, needed)
+        if needed > limit and (found is None or needed > found.needed_bytes):
+            found = Oversized(step, needed, roomiest, limit)
+    return found
+
+
+def _repaired(
+    problem: Problem,
+    nearest: tuple[int, list[int]] | None,
+    pools: Sequence[Pool],
+    pins: Mapping[int, int],
+) -> list[int] | None:
+    """Move the step that relieves most, again and again; None if that leaves an excess."""
+    if nearest is None:
+        return None
+    over, placement = nearest
+    work = 0
+    while over and work < _REPAIR_WORK:
+        best: tuple[int, int, int] | None = None
+        for step in _at_the_fullest(problem, placement, pools):
+            if step in pins:
+                continue
+            here = placement[step]
+            for device in _runnable(problem, step):
+                if device != here:
+                    placement[step] = device
+                    work += len(placement)
+                    left = sum(e.bytes for e in excesses(problem, placement, pools))
+                    if left < over and (best is None or left < best[0]):
+                        best = (left, step, device)
+            placement[step] = here
+        if best is None:
+            return None
+        over, step, device = best
+        placement[step] = device
+    return None if over else placement
+
+
+def _searched(
+    problem: Problem,
+    pools: Sequence[Pool],
+    transfer: Transfer,
+    pins: Mapping[int, int],
+    *,
+    cold: bool,
+) -> list[int] | None:
+    """Try every placement, if there are few enough; the best that fits, or None."""
+    steps = range(len(problem.nodes))
+    choices = [[pins[s]] if s in pins else list(_runnable(problem, s)) for s in steps]
+    if math.prod(len(each) for each in choices) > _MOST_PLACEMENTS:
+        return None
+    fitting = (list(p) for p in itertools.product(*choices) if not excesses(problem, p, pools))
+    priced = ((total_ns(problem, p, transfer, cold=cold) or 0, p) for p in fitting)
+    return min(priced, default=(0, None))[1]
+
+
+def _at_the_fullest(problem: Problem, placement: Sequence[int], pools: Sequence[Pool]) -> list[int]:
+    """List the steps that touch what is alive at the fullest step of the pool most exceeded."""
+    usage = pool_usage_bytes(problem, placement, pools)
+    over = [int(row.max()) - pool.limit_bytes for row, pool in zip(usage, pools, strict=True)]
+    worst = int(np.argmax(over))
+    moment = int(usage[worst].argmax())
+    steps: set[int] = set()
+    for span in live_spans(problem, placement):
+        if span.device in pools[worst].devices and span.first <= moment <= span.last:
+            value = problem.values[span.value]
+            steps.update(value.readers)
+            if value.producer is not None:
+                steps.add(value.producer)
+    return sorted(steps)
 
 
 def _runnable(problem: Problem, step: int) -> Iterator[int]:
@@ -133,7 +247,7 @@ def _proposals(
 
 def _cuts(problem: Problem, pins: Mapping[int, int]) -> Iterator[list[int]]:
     steps = len(problem.nodes)
-    stride = max(1, steps // 200)
+    stride = max(1, steps // 200, steps * steps // _CUT_WORK)
     for a in range(len(problem.devices)):
         for b in range(len(problem.devices)):
             if a == b:
@@ -167,7 +281,7 @@ def _priced(
         if not over.any():
             break
         prices += unit * over / max(float(over.max()), 1e-12)
-        unit = unit * 1.4
+        unit = unit * _PRICE_GROWTH
         placement = _with_memory_priced(problem, placement, pools, prices, transfer, pins)
         yield placement
     else:

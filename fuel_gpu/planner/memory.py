@@ -1,6 +1,7 @@
 """Peak memory of a placement on each device: resident weights and live values, step by step."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,17 +55,19 @@ def live_spans(problem: Problem, placement: Placement) -> list[Span]:
 
 def usage_bytes(
     problem: Problem, placement: Placement, devices: tuple[Device, ...]
-) -> NDArray[np.int64]:
+) -> NDArray[Any]:
     """Bytes in use at every step.
 
     Returns
     -------
-    array of int64, shape (devices, steps)
+    array of integers, shape (devices, steps)
         A step's inputs, its outputs, whatever else is alive, and the resident weights.
     """
     position = {device: k for k, device in enumerate(devices)}
     steps = max(len(problem.nodes), 1)
-    change = np.zeros((len(devices), steps + 1), np.int64)
+    whole = sum(value.bytes for value in problem.values) * len(devices)
+    exact = np.int64 if whole < 2**63 else object  # Python's integers where 64 bits could overflow
+    change = np.zeros((len(devices), steps + 1), exact)
     for span in live_spans(problem, placement):
         size = problem.values[span.value].bytes
         change[position[span.device], span.first] += size

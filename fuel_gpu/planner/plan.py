@@ -4,15 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fuel_gpu.arrays.engine import EngineName
-from fuel_gpu.calibration.rates import device_rates, rated_devices
+from fuel_gpu.calibration.rates import device_rates
 from fuel_gpu.calibration.table import Table
 from fuel_gpu.calibration.transfers import TableTransfers
 from fuel_gpu.device import HOST, Device
-from fuel_gpu.errors import PlanError, UsageError
+from fuel_gpu.errors import PlanError
 from fuel_gpu.graph.arena import Graph, NodeId
 from fuel_gpu.kernels.binding import BindingTable, default_bindings
 from fuel_gpu.numbers import saturating_add
 from fuel_gpu.planner.alternative_set import KEEP_PER_DEVICE
+from fuel_gpu.planner.arguments import (
+    checked_count,
+    checked_devices,
+    checked_digits,
+    checked_graph_and_tables,
+    checked_memory,
+    checked_pins,
+    known_device,
+)
 from fuel_gpu.planner.choose import Baseline, Choice, choose
 from fuel_gpu.planner.compile import compile_plan
 from fuel_gpu.planner.execution_plan import ExecutionPlan
@@ -21,6 +30,7 @@ from fuel_gpu.planner.fit import (
     Pool,
     all_devices,
     excesses,
+    oversized_step,
     step_bytes,
 )
 from fuel_gpu.planner.memory import peak_bytes
@@ -115,14 +125,14 @@ def plan(
     graph: Graph,
     table: Table,
     *,
-    devices: Sequence[Device] | None = None,
-    pins: Mapping[NodeId, Device] | None = None,
-    entry: Device = HOST,
-    exit: Device = HOST,
+    devices: Sequence[Device | str] | None = None,
+    pins: Mapping[NodeId | str, Device | str] | None = None,
+    entry: Device | str = HOST,
+    exit: Device | str = HOST,
     cold: bool = False,
     precision_digits: int | None = None,
     bit_stable: bool = False,
-    memory: Mapping[Device, int] | None = None,
+    memory: Mapping[Device | str, int] | None = None,
     keep: int = KEEP_PER_DEVICE,
     bindings: BindingTable | None = None,
     engine: EngineName | None = None,
@@ -140,10 +150,10 @@ def plan(
     table
         A calibration table, from this machine or another.
     devices
-        The devices to plan over; by default all whose rates the table has, but simulators. One
-        that is named here without any is priced by the priors.
+        The devices to plan over, as devices or names like ``cuda:0``; by default all whose rates
+        the table has, but simulators. One named here that has none is priced by the priors.
     pins
-        Nodes that must run on a device.
+        Nodes that must run on a device, by id or name.
     entry, exit
         Where the inputs lie before the run and where the outputs are wanted after.
     cold
@@ -166,19 +176,21 @@ def plan(
     Raises
     ------
     UsageError
-        If a device is not in the table, or a pinned node not in the graph.
+        If an argument cannot be meant: a device that the table lacks, a pinned node that the
+        graph lacks or that contradicts `devices`, a limit that is no number of bytes.
     PlanError
         If a node has no kernel that is allowed, or nothing fits the memory.
     """
-    chosen_devices = _devices(table, devices)
-    limits = dict(memory or {})
-    for device in (*(pins or {}).values(), entry, exit, *limits):
-        _known(table, device)
-    pools = memory_pools(table, limits)
+    checked_graph_and_tables(graph, [table])
+    chosen_devices = checked_devices(table, devices)
+    fixed = checked_pins(graph, table, pins or {}, None if devices is None else chosen_devices)
+    entry, exit = known_device(table, entry, "entry"), known_device(table, exit, "exit")
+    checked_count(keep, "keep")
+    checked_digits(precision_digits)
+    pools = memory_pools(table, checked_memory(table, memory or {}))
     transfers = TableTransfers(table)
     pinned = graph.copy()
-    pinned.placements.update(pins or {})
-    fixed = pinned.placements
+    pinned.placements.update(fixed)
     planned_on = tuple(dict.fromkeys([*chosen_devices, *fixed.values()]))
     order = graph.topological_order()
     filters: tuple[Filter, ...] = ()
@@ -204,16 +216,17 @@ def plan(
     rows = {n: _best_rows(execution, n, planned_on) for n in nodes}
     times = {n: _times(execution, n, rows[n], len(planned_on)) for n in nodes}
     problem = build_problem(graph, nodes, planned_on, times, entry=entry, exit=exit)
+    held = {s: planned_on.index(where) for s, n in enumerate(nodes) if (where := fixed.get(n))}
     choice = choose(
         problem,
         [planned_on.index(execution.placements[n]) for n in nodes],
-        {s: planned_on.index(where) for s, n in enumerate(nodes) if (where := fixed.get(n))},
+        held,
         transfers.estimate_transfer_ns,
         pools,
         cold=cold,
     )
     if choice.placement is None:
-        raise PlanError(_nothing_fits(graph, problem, choice, pools))
+        raise PlanError(_nothing_fits(graph, problem, choice, held, pools))
     placed = {n: planned_on[d] for n, d in zip(nodes, choice.placement, strict=True)}
     return Plan(
         graph=graph,
@@ -242,25 +255,6 @@ def _start(graph: Graph, node_id: NodeId, entry: Device, cold: bool) -> Device |
     return HOST if cold and kind in ("weight", "constant") else None
 
 
-def _devices(table: Table, wanted: Sequence[Device] | None) -> tuple[Device, ...]:
-    if wanted is None:
-        usable = rated_devices(table)
-        if not usable:
-            raise PlanError("the table has no rates of any device: run `fuel-gpu calibrate` again")
-        return usable
-    for device in wanted:
-        _known(table, device)
-    if not wanted:
-        raise UsageError("no device is left to plan on")
-    return tuple(dict.fromkeys(wanted))
-
-
-def _known(table: Table, device: Device) -> None:
-    names = [d.id for d in table.devices if not d.simulated]
-    if device != HOST and str(device) not in names:
-        raise UsageError(f"the table has no device {device}; it has {', '.join(names)}")
-
-
 def _best_rows(
     execution: ExecutionPlan, node_id: NodeId, devices: tuple[Device, ...]
 ) -> dict[int, int]:
@@ -281,13 +275,29 @@ def _times(
     return [int(static_ns[rows[k]]) if k in rows else None for k in range(devices)]
 
 
-def _nothing_fits(graph: Graph, problem: Problem, choice: Choice, pools: Sequence[Pool]) -> str:
+def _nothing_fits(
+    graph: Graph, problem: Problem, choice: Choice, pins: Mapping[int, int], pools: Sequence[Pool]
+) -> str:
+    advice = "Give more memory, a smaller batch, or another device"
+    large = oversized_step(problem, pools, pins)
+    if large is not None:
+        node = graph.node(problem.nodes[large.step])
+        return (
+            f"nothing fits the memory: the largest node is {node.name} ({node.op}), which alone "
+            f"needs {large.needed_bytes:,} bytes and exceeds {large.device} "
+            f"({large.limit_bytes:,} bytes) by {large.needed_bytes - large.limit_bytes:,} bytes. "
+            f"{advice}"
+        )
     worst = max(excesses(problem, choice.fastest, pools), key=lambda e: e.bytes)
+    said = (
+        f"nothing that was tried fits the memory: the fastest placement exceeds {worst.pool.name} "
+        f"({worst.pool.limit_bytes:,} bytes) by {worst.bytes:,} bytes"
+    )
+    if not problem.nodes:
+        return f"{said}. {advice}"
     step = max(range(len(problem.nodes)), key=lambda s: step_bytes(problem, s))
     node = graph.node(problem.nodes[step])
     return (
-        f"nothing that was tried fits the memory: the fastest placement exceeds {worst.pool.name} "
-        f"({worst.pool.limit_bytes:,} bytes) by {worst.bytes:,} bytes; the largest node is "
-        f"{node.name} ({node.op}), which needs {step_bytes(problem, step):,} bytes. Give more "
-        "memory, a smaller batch, or another device"
+        f"{said}; the largest node is {node.name} ({node.op}), which needs "
+        f"{step_bytes(problem, step):,} bytes. {advice}"
     )

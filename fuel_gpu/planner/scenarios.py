@@ -16,6 +16,7 @@ from fuel_gpu.errors import PlanError, UsageError
 from fuel_gpu.graph.arena import Graph, NodeId
 from fuel_gpu.kernels.binding import BindingTable, default_bindings
 from fuel_gpu.numbers import U64_MAX
+from fuel_gpu.planner.arguments import checked_graph_and_tables, find_node
 from fuel_gpu.planner.candidate import composite_ns_arrays
 from fuel_gpu.planner.decision_points import DecisionPoints, decision_points
 from fuel_gpu.planner.menus import Choice, choice_rates, describe
@@ -53,9 +54,9 @@ def plan_scenarios(
     graph: Graph,
     tables: Sequence[Table],
     *,
-    pins: Mapping[NodeId, Device] | None = None,
-    entry: Device = HOST,
-    exit: Device = HOST,
+    pins: Mapping[NodeId | str, Device | str] | None = None,
+    entry: Device | str = HOST,
+    exit: Device | str = HOST,
     bindings: BindingTable | None = None,
     engine: EngineName | None = None,
 ) -> ScenarioPlans:
@@ -88,10 +89,13 @@ def plan_scenarios(
     PlanError
         If a node can run on no device of some table; the message names both.
     """
-    if not tables:
-        raise UsageError("plan_scenarios needs at least one table")
+    if not isinstance(tables, Sequence) or not tables:
+        raise UsageError("tables: plan_scenarios needs a list of at least one table")
+    checked_graph_and_tables(graph, tables)
+    entry, exit = Device.of(entry, "entry"), Device.of(exit, "exit")
     pinned = graph.copy()
-    pinned.placements.update(pins or {})
+    for pin, where in (pins or {}).items():
+        pinned.placements[find_node(graph, pin)] = Device.of(where, "pins")
     devices = tuple(dict.fromkeys([*_devices(*tables), *pinned.placements.values(), entry, exit]))
     rates = [
         {device: device_rates(table, device) for device in _devices(table)} for table in tables

@@ -1,6 +1,7 @@
 """`plan` returns the best of the DP's placement and the baselines, priced with every edge."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -174,6 +175,61 @@ class TestDevices:
             plan(two_products(), table, devices=[GPU])
 
 
+class TestArguments:
+    def test_devices_and_nodes_may_be_named(self) -> None:
+        made = plan(
+            two_products(),
+            a_table(),
+            devices=["cpu:0", "cuda:0"],
+            pins={"relu": "cpu"},
+            entry="cuda:0",
+            memory={"cuda:0": 2**29},
+        )
+        assert str(made.device_of(1)) == "cpu:0"
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"devices": "cuda:0"}, r"devices: 'cuda:0' is one name"),
+            ({"devices": []}, "no device is left"),
+            ({"devices": [7]}, "devices: 7 is no device"),
+            ({"devices": ["cuda:0"], "pins": {"relu": "cpu:0"}}, "pinned to cpu:0, which is left"),
+            ({"pins": {9999: CPU}}, "no node 9999: its ids go from 0 to 5"),
+            ({"pins": {-1: CPU}}, "no node -1"),
+            ({"pins": {"rellu": CPU}}, "did you mean relu"),
+            ({"pins": {"w1": CPU}}, "w1 is a weight: no kernel runs it"),
+            ({"pins": {"relu": 3}}, "pins: relu: 3 is no device"),
+            ({"entry": None}, "entry: None is no device"),
+            ({"exit": "cuda:3"}, "exit: the table has no device cuda:3"),
+            ({"memory": {CPU: 0}}, "memory: 0 for cpu:0"),
+            ({"memory": {CPU: 1.5}}, "memory: 1.5"),
+            ({"memory": {CPU: True}}, "memory: True"),
+            ({"memory": {"cuda:0": "5GiB"}}, "memory: '5GiB'"),
+            ({"keep": -1}, "keep: -1"),
+            ({"keep": None}, "keep: None"),
+            ({"precision_digits": 19}, "precision_digits: 19 is no whole number from 0 to 18"),
+            ({"precision_digits": 4.5}, "precision_digits: 4.5"),
+            ({"engine": "cuda"}, "engine 'cuda' is none of"),
+        ],
+    )
+    def test_what_cannot_be_meant_is_refused(self, arguments: dict[str, Any], message: str) -> None:
+        with pytest.raises(UsageError, match=message):
+            plan(two_products(), a_table(), **arguments)
+
+    def test_other_types_say_what_makes_one(self) -> None:
+        anything: Any = "model.onnx"
+        with pytest.raises(UsageError, match=r"graph: 'model.onnx' is no graph: load one with"):
+            plan(anything, a_table())
+        with pytest.raises(UsageError, match=r"table: 'model.onnx' is no table: load one with"):
+            plan(two_products(), anything)
+
+    def test_a_graphs_own_placements_are_checked_too(self) -> None:
+        graph = two_products()
+        graph.placements[4] = Device("cuda", 9)
+        with pytest.raises(UsageError, match=r"relu: the table has no device cuda:9"):
+            plan(graph, a_table())
+
+
 class TestMemory:
     def test_peak_is_weights_and_live_values(self) -> None:
         # two weights of 4 MiB, and around each step its input and its output of 4 MiB
@@ -192,9 +248,37 @@ class TestMemory:
         made = plan(two_products(), a_table(gpu_memory_bytes=9 * MIB))
         assert str(made.device_of(0)) == str(made.device_of(2)) == "cpu:0"
 
+    def test_a_node_that_fits_nowhere_is_named_with_what_is_lacking(self) -> None:
+        # a product needs its input, weight and output: 12 MiB; the CPU may use 2 MiB
+        with pytest.raises(
+            PlanError,
+            match=r"the largest node is first \(MatMul\), which alone needs 12,582,912 bytes and "
+            r"exceeds cpu:0 \(2,097,152 bytes\) by 10,485,760 bytes",
+        ):
+            plan(two_products(), a_table(), memory={GPU: MIB, CPU: 2 * MIB})
+
     def test_when_nothing_fits_it_says_by_how_much_and_names_the_largest_node(self) -> None:
+        # each node fits alone, but not beside what must stay
         with pytest.raises(PlanError, match=r"by [0-9,]+ bytes; the largest node is first"):
-            plan(two_products(), a_table(), memory={GPU: MIB, CPU: MIB})
+            plan(two_products(), a_table(), memory={GPU: 12 * MIB - 1, CPU: 12 * MIB})
+
+    def test_a_pinned_node_that_cannot_fit_is_the_one_named(self) -> None:
+        with pytest.raises(PlanError, match=r"is second \(MatMul\).*exceeds cuda:0"):
+            plan(two_products(), a_table(), pins={"second": GPU}, memory={GPU: MIB})
+
+    def test_sizes_beyond_64_bits_are_counted(self) -> None:
+        graph = Graph()
+        huge = TensorType("float32", (2**31, 2**29))
+        x = graph.push(Node("Input", (), huge, "input", "x"))
+        graph.outputs = [graph.push(Node("Relu", (x,), huge, name="huge"))]
+        with pytest.raises(PlanError, match=r"is huge \(Relu\), which alone needs"):
+            plan(graph, a_table())
+
+    def test_constants_alone_may_not_fit(self) -> None:
+        graph = Graph()
+        graph.outputs = [graph.push(Node("Constant", (), matrix(2**20, 2**12), "constant", "c"))]
+        with pytest.raises(PlanError, match=r"exceeds cpu:0 .* Give more memory"):
+            plan(graph, a_table(), memory={CPU: MIB})
 
 
 class TestRecord:
