@@ -89,19 +89,25 @@ def _visit_loop(walk: "Walk", node: onnx.NodeProto, inputs: Inputs, where: str) 
     for k, value in enumerate(carried):
         _enter_carried(inner, body.input[2 + k].name, value, unchanged[k], where)
     inner.run()
-    trips = _trip_count(walk, inner, inputs, condition)
+    trips, may_be_fewer = _trip_count(walk, inner, inputs, condition)
     outputs: list[Value | None] = []
     for k, name in enumerate(node.output):
         if not name:
             outputs.append(None)
         elif k < len(carried):
-            outputs.append(_carried_out(name, carried[k], inner.result(1 + k), trips))
+            out = _carried_out(name, carried[k], inner.result(1 + k), trips)
+            out.bounded |= may_be_fewer and out.sequence is not None
+            outputs.append(out)
         else:
             each = inner.result(1 + k)
             times = 1 if trips is None else trips
             stacked = TensorType(each.type.dtype, (times, *each.type.shape))
-            outputs.append(Value(name, stacked, True, trips is None or each.bounded))
-    _finish(walk, node, inputs, outputs, [inner], {"trip_count": trips})
+            bounded = trips is None or may_be_fewer or each.bounded
+            outputs.append(Value(name, stacked, True, bounded))
+    extra: dict[str, object] = {"trip_count": trips}
+    if may_be_fewer:
+        extra["trip_count_is_bound"] = True
+    _finish(walk, node, inputs, outputs, [inner], extra)
 
 
 def _visit_scan(walk: "Walk", node: onnx.NodeProto, inputs: Inputs, where: str) -> None:
@@ -187,24 +193,28 @@ def _unchanged(body: onnx.GraphProto, first_in: int, first_out: int) -> list[boo
     return result
 
 
-def _trip_count(walk: "Walk", inner: "Walk", inputs: Inputs, condition: Value) -> int | None:
-    """Give the trip count if it is known at load and no condition can end the loop sooner."""
+def _trip_count(
+    walk: "Walk", inner: "Walk", inputs: Inputs, condition: Value
+) -> tuple[int | None, bool]:
+    """Give the trip count, None where data may end the loop, and whether it may not begin.
+
+    A condition that each iteration hands on as it came is tested once in effect: before the
+    first.
+    """
     limit, first = inputs[0], inputs[1] if len(inputs) > 1 else None
     count = None if limit is None else walk.model.contents.of(limit)
     if count is None:
-        return None
-    if first is not None:
-        start = walk.model.contents.of(first)
-        if start is None:
-            return None
-        if not start.any():
-            return 0
+        return None, False
+    start = None if first is None else walk.model.contents.of(first)
+    if start is not None and not start.any():
+        return 0, False
     end = inner.result(0)
     always = inner.model.contents.of(end)
     passed_on = end.node_id is not None and inner.graph.storage(end.node_id) == condition.node_id
     if passed_on or (always is not None and bool(always.any())):
-        return max(int(count.reshape(-1)[0]), 0)
-    return None
+        trips = max(int(count.reshape(-1)[0]), 0)
+        return trips, trips > 0 and first is not None and start is None
+    return None, False
 
 
 def _carried_out(name: str, start: Value | None, end: Value, trips: int | None) -> Value:

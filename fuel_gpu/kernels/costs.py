@@ -28,6 +28,12 @@ FLOPS: Final[dict[str, FlopFormula]] = {
 """FLOPs by operator, over all families."""
 
 
+NO_FORMULA: Final = "its operator has no formula: only its bytes are counted"
+SHAPE_IS_BOUND: Final = "a shape depends on data: the most that it can be"
+UNKNOWN_TRIPS: Final = "one iteration of a loop whose trip count is unknown"
+MOST_TRIPS: Final = "every iteration of a loop that a condition may skip"
+
+
 @dataclass(frozen=True, slots=True)
 class OperationCost:
     """What one operation does, whatever device does it.
@@ -38,23 +44,31 @@ class OperationCost:
         Floating-point operations, a multiply-accumulate counted as two.
     bytes_moved
         Bytes of each distinct input read once and of every output written.
-    estimated
-        Whether the operator has no formula, or a shape or trip count is only assumed.
+    launches
+        Kernels launched: 1, but for control flow those of its bodies, times its trips.
+    estimate
+        Why the figures are only an estimate; empty if they are not.
     """
 
     flops: int
     bytes_moved: int
-    estimated: bool = False
+    launches: int = 1
+    estimate: str = ""
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the operator has no formula, or a shape or trip count is only assumed."""
+        return bool(self.estimate)
 
 
-_FREE: Final = OperationCost(0, 0)
+_FREE: Final = OperationCost(0, 0, launches=0)
 
 
 def operation_cost(graph: Graph, node_id: NodeId) -> OperationCost:
     """Price a node by its operator, attributes and shapes; only kernels cost anything.
 
     A nested graph is priced from its body: If by the dearer branch, Loop and Scan by the body
-    times the trip count. All figures saturate at 2**64 - 1.
+    times the trip count; they launch at least one kernel. Figures saturate at 2**64 - 1.
 
     Raises
     ------
@@ -65,10 +79,9 @@ def operation_cost(graph: Graph, node_id: NodeId) -> OperationCost:
     if node.kind != "kernel":
         return _FREE
     if node.bodies:
-        return _nested(graph, node_id, node)
+        return _nested(node)
     operands = operands_of(graph, node_id)
     formula = FLOPS.get(node.op)
-    estimated = formula is None or bool(node.attributes.get("shape_is_bound"))
     moved = costs_movement.BYTES.get(node.op)
     try:
         flops = formula(operands) if formula else 0
@@ -79,7 +92,11 @@ def operation_cost(graph: Graph, node_id: NodeId) -> OperationCost:
             f"node {node.name or node_id} ({node.op}) cannot be priced: inputs of shape {shapes} "
             f"do not fit its operator ({error}); the model is damaged, export it again"
         ) from error
-    return OperationCost(saturate(flops), saturate(moved_bytes), estimated)
+    reasons = [
+        *([] if formula else [NO_FORMULA]),
+        *([SHAPE_IS_BOUND] if node.attributes.get("shape_is_bound") else []),
+    ]
+    return OperationCost(saturate(flops), saturate(moved_bytes), 1, "; ".join(reasons))
 
 
 def operands_of(graph: Graph, node_id: NodeId) -> Operands:
@@ -94,16 +111,29 @@ def _all_bytes(graph: Graph, node: Node, outputs: tuple[TensorType, ...]) -> int
     return sum(distinct.values()) + sum(t.bytes for t in outputs)
 
 
-def _nested(graph: Graph, node_id: NodeId, node: Node) -> OperationCost:
+def _nested(node: Node) -> OperationCost:
     bodies = [graph_cost(body) for body in node.bodies]
+    reasons = [c.estimate for c in bodies]
     if node.op == "If":
-        return max(bodies, key=lambda c: (c.flops + c.bytes_moved, c.flops))
+        # On any device a branch takes the longer of its arithmetic and its traffic, so that the
+        # larger of each makes the dearer branch's time, whatever the rates are.
+        return OperationCost(
+            max(c.flops for c in bodies),
+            max(c.bytes_moved for c in bodies),
+            max(1, *(c.launches for c in bodies)),
+            _joined(reasons),
+        )
     trips = node.attributes.get("trip_count")
+    if trips is None:
+        reasons.append(UNKNOWN_TRIPS)
+    elif node.attributes.get("trip_count_is_bound"):
+        reasons.append(MOST_TRIPS)
     times = 1 if trips is None else int(trips)
     return OperationCost(
         saturate(sum(c.flops for c in bodies) * times),
         saturate(sum(c.bytes_moved for c in bodies) * times),
-        trips is None or any(c.estimated for c in bodies),
+        max(saturate(sum(c.launches for c in bodies) * times), 1),
+        _joined(reasons),
     )
 
 
@@ -113,8 +143,15 @@ def graph_cost(graph: Graph) -> OperationCost:
     return OperationCost(
         saturate(sum(c.flops for c in costs)),
         saturate(sum(c.bytes_moved for c in costs)),
-        any(c.estimated for c in costs),
+        saturate(sum(c.launches for c in costs)),
+        _joined([c.estimate for c in costs]),
     )
+
+
+def _joined(reasons: list[str]) -> str:
+    """Name each reason once, in the order in which they came."""
+    each = (reason for joined in reasons if joined for reason in joined.split("; "))
+    return "; ".join(dict.fromkeys(each))
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def test_if_whose_other_branch_cannot_be_stands_for_the_one_that_can(tmp_path: P
         read(tmp_path, [both], [COND, X], ["y"], [W, shape_weight("odd", 5, 5)])
 
 
-def _loop(condition_out: str) -> list[NodeProto]:
+def _loop(condition_out: str, start: str = "start") -> list[NodeProto]:
     """A loop that multiplies a state by a weight and keeps every state."""
     inner = body(
         [
@@ -93,7 +93,7 @@ def _loop(condition_out: str) -> list[NodeProto]:
     )
     inner.input[2].name = "state"
     return [
-        helper.make_node("Loop", ["trips", "start", "x"], ["last", "all"], name="loop", body=inner)
+        helper.make_node("Loop", ["trips", start, "x"], ["last", "all"], name="loop", body=inner)
     ]
 
 
@@ -116,6 +116,15 @@ def test_loop_that_data_ends_has_no_known_trip_count(tmp_path: Path) -> None:
     loop = named(graph, "loop")
     assert loop.attributes["trip_count"] is None
     assert output_shapes(graph) == [(2, 8), (1, 2, 8)]
+
+
+def test_loop_that_a_condition_may_skip_counts_every_trip(tmp_path: Path) -> None:
+    """Each iteration hands the condition on as it came: all trips or none."""
+    graph = read(tmp_path, _loop("same", "cond"), [COND, X], ["last", "all"], TRIPS)
+    loop = named(graph, "loop")
+    assert loop.attributes["trip_count"] == 5
+    assert loop.attributes["trip_count_is_bound"] is True
+    assert output_shapes(graph) == [(2, 8), (5, 2, 8)]
 
 
 def test_loop_whose_state_grows_adds_as_much_each_time(tmp_path: Path) -> None:
