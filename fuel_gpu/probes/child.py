@@ -8,11 +8,12 @@ from fuel_gpu.probes import isolation, registry
 from fuel_gpu.probes.report import ProbeReport, Unavailable
 
 _GRACE_S = 5.0
-"""How much longer than its limit a child may live whose parent is no longer there to stop it."""
+"""How much longer than its limit a child may live that its parent does not stop."""
 
 
 def main(backend: str, timeout_s: float) -> None:
     """Enumerate `backend` and hand the report back as JSON; the parent checks what it says."""
+    isolation.end_with_parent()
     isolation.leave_no_core_file()
     isolation.end_with_deadline(timeout_s + _GRACE_S)
     channel = isolation.claim_stdout()

@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,11 @@ MARK: Final = b"\x1e"
 MAX_OUTPUT_BYTES: Final = 8 << 20
 MAX_MEMORY_BYTES: Final = 4 << 30
 _POLL_S: Final = 0.005
+_PARENT: Final = "FUEL_GPU_PARENT"
+"""The variable that tells a child the process that waits for it."""
+
+_PARENT_POLL_S: Final = 0.1
+_PR_SET_PDEATHSIG: Final = 1
 _KILL_WAIT_S: Final = 2.0
 
 
@@ -131,6 +137,20 @@ def end_with_deadline(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
 
 
+def end_with_parent() -> None:
+    """In a child: end as soon as the parent does, however that ends.
+
+    Linux kills the child itself, even inside a driver's call (prctl(2), PR_SET_PDEATHSIG).
+    Elsewhere, and where the parent was gone before that was asked for, a thread looks.
+    """
+    parent = int(os.environ.get(_PARENT, os.getppid()))
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=_end_without, args=(parent,), daemon=True).start()
+
+
 def leave_no_core_file() -> None:
     """In a child: a crash is expected, and its memory is of no use to anyone."""
     try:
@@ -167,7 +187,7 @@ def start_python(
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
-        env={**os.environ, "PYTHONPATH": search_path},
+        env={**os.environ, "PYTHONPATH": search_path, _PARENT: str(os.getpid())},
         start_new_session=True,
     )
 
@@ -188,6 +208,14 @@ def last_words(stderr: IO[bytes]) -> str:
     lines = [line.strip() for line in stderr.read().decode(errors="replace").splitlines()]
     last = next((line for line in reversed(lines) if line), "")
     return f" ({last[:200]})" if last else ""
+
+
+def _end_without(parent: int) -> None:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        handle = psutil.Process(parent)
+        while handle.is_running() and handle.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(_PARENT_POLL_S)
+    os._exit(1)
 
 
 def _start(command: Sequence[str], stdout: IO[bytes], stderr: IO[bytes]) -> _Child:

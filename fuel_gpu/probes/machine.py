@@ -1,6 +1,6 @@
 """The probe of the whole machine: every backend at once, each where it can do no harm."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import msgspec
@@ -14,9 +14,12 @@ from fuel_gpu.probes.report import ProbeReport, Unavailable
 DEFAULT_TIMEOUT_S: Final = 20.0
 """Long enough for a server's driver that first has to wake eight cards."""
 
+_MOST_TIMEOUT_S: Final = 86_400.0
+"""A day: whoever writes more has mistaken the unit."""
+
 
 def probe(
-    backends: Sequence[str] | None = None, *, timeout_s: float = DEFAULT_TIMEOUT_S
+    backends: str | Sequence[str] | None = None, *, timeout_s: float = DEFAULT_TIMEOUT_S
 ) -> ProbeReport:
     """Find the devices of this machine, and say why the missing ones are missing.
 
@@ -29,7 +32,7 @@ def probe(
         Only these: ``cpu``, ``cuda``, ``opencl``, ``vulkan``, ``metal``, ``d3d12``, or a plugin's.
         None for all.
     timeout_s
-        Seconds that each backend may take; they run side by side.
+        Seconds that each backend may take, at most a day; they run side by side.
 
     Returns
     -------
@@ -39,16 +42,12 @@ def probe(
     Raises
     ------
     UsageError
-        If a backend is unknown, or the limit is not a positive number of seconds.
+        If a backend is unknown, or the limit is no number of seconds above 0 and up to a day.
     """
-    if not 0 < timeout_s < float("inf"):
-        raise UsageError(f"a probe's time limit must be a positive number of seconds: {timeout_s}")
+    _check_limit(timeout_s)
     plugins = registry.plugins()
     known = registry.known_backends(plugins)
-    wanted = known if backends is None else list(dict.fromkeys(backends))
-    for name in wanted:
-        if name not in known:
-            raise UsageError(f"{name!r} is not a backend; known are {', '.join(known)}")
+    wanted = known if backends is None else _named(backends, known)
     to_run = registry.in_report_order(
         {registry.ALSO_FOUND_BY.get(name, name) for name in wanted}
         & {*registry.BUILT_IN, *plugins.entry_points}
@@ -106,6 +105,25 @@ def read_ending(backend: str, ending: Ending) -> ProbeReport:
             return _broken(backend, f"its probe returned nonsense: {due} has negative memory")
         counts[device.backend] += 1
     return report
+
+
+def _check_limit(timeout_s: object) -> None:
+    number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
+    if not number or not 0 < timeout_s <= _MOST_TIMEOUT_S:  # type: ignore[operator]  # a number
+        raise UsageError(
+            f"a probe's time limit (timeout) is {timeout_s!r}: give seconds, above 0 and at most "
+            f"{_MOST_TIMEOUT_S:g}"
+        )
+
+
+def _named(backends: object, known: Sequence[str]) -> list[str]:
+    names = [backends] if isinstance(backends, str) else backends
+    if not isinstance(names, Collection):
+        raise UsageError(f"backends: {backends!r} is no list of backends' names")
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{name!r} is not a backend; known are {', '.join(known)}")
+    return list(dict.fromkeys(names))
 
 
 def _not_here(backend: str) -> Unavailable:

@@ -140,7 +140,9 @@ def test_options_reach_the_probe(known_machine: dict[str, object]) -> None:
     ("arguments", "message"),
     [
         (["--backend", "npu"], "'npu' is not a backend; known are cpu, cuda, opencl"),
-        (["--timeout", "-1"], "positive number of seconds"),
+        (["--timeout", "-1"], "(timeout) is -1.0: give seconds, above 0 and at most 86400"),
+        (["--timeout", "nan"], "(timeout) is nan"),
+        (["--timeout", "1e300"], "(timeout) is 1e+300"),
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(

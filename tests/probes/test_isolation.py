@@ -1,8 +1,13 @@
 """Whatever a child does, its parent gets a result or one sentence, and nothing is left running."""
 
+import os
+import signal
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -20,6 +25,16 @@ channel = claim_stdout()
 
 def run(source: str, timeout_s: float = LONG_S, **limits: int) -> Ending:
     return run_isolated({"child": ("-c", source)}, timeout_s=timeout_s, **limits)["child"]
+
+
+def past_the_limit_once(monkeypatch: pytest.MonkeyPatch, happened: Callable[[], bool]) -> None:
+    """Let the clock that limits children jump far ahead when something has happened, not before."""
+
+    def monotonic() -> float:
+        return time.monotonic() + (10 * LONG_S if happened() else 0.0)
+
+    clock = SimpleNamespace(monotonic=monotonic, sleep=time.sleep)
+    monkeypatch.setattr("fuel_gpu.probes.isolation.time", clock)
 
 
 def is_running(pid: int) -> bool:
@@ -72,16 +87,18 @@ def test_an_end_without_a_result_is_one_sentence(source: str, failure: str) -> N
     assert run(source) == Ending(None, failure)
 
 
-def test_a_hanging_child_is_killed_with_the_processes_it_started(tmp_path: Path) -> None:
+def test_a_hanging_child_is_killed_with_the_processes_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pids = tmp_path / "pids"
+    past_the_limit_once(monkeypatch, lambda: pids.exists() and " " in pids.read_text())
     ending = run(
         "import os, subprocess, sys, time\n"
         "other = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
         f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{other.pid}}')\n"
         "time.sleep(600)",
-        timeout_s=2.0,
     )
-    assert ending == Ending(None, "did not answer within 2 s and was stopped")
+    assert ending == Ending(None, "did not answer within 60 s and was stopped")
     assert not any(is_running(int(pid)) for pid in pids.read_text().split())
 
 
@@ -147,3 +164,40 @@ def test_a_child_does_not_outlive_its_deadline_when_nobody_stops_it() -> None:
         "import time\nend_with_deadline(0.1)\ntime.sleep(600)"
     )
     assert ending == Ending(None, "crashed with SIGALRM")
+
+
+PARENT = """
+import sys
+from fuel_gpu.probes.isolation import run_isolated
+run_isolated({"child": ("-c", sys.argv[1])}, timeout_s=600.0)
+"""
+HANG = """
+import os, sys, time, ctypes
+from fuel_gpu.probes.isolation import end_with_parent
+if not LINUX: sys.platform = "another"
+end_with_parent()
+with open(PIDS, "w") as file: file.write(f"{os.getpid()}.")
+if LINUX: ctypes.PyDLL(None).sleep(600)  # a driver that never lets go of the interpreter
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux to end the child")
+@pytest.mark.parametrize("linux", [True, False])
+@pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGHUP", "SIGKILL"])
+def test_a_child_ends_when_its_parent_is_killed(
+    tmp_path: Path, linux: bool, signal_name: str
+) -> None:
+    pids = tmp_path / "pids"
+    child = HANG.replace("LINUX", str(linux)).replace("PIDS", repr(str(pids)))
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, child],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    while not (pids.exists() and pids.read_text().endswith(".")):
+        assert parent.poll() is None
+        time.sleep(0.01)
+    hanging = psutil.Process(int(pids.read_text().rstrip(".")))
+    parent.send_signal(getattr(signal, signal_name))
+    parent.wait()
+    assert psutil.wait_procs([hanging], timeout=LONG_S)[1] == []

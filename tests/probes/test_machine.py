@@ -1,8 +1,13 @@
 """The probe of the whole machine reports what is here and what is not, and survives its parts."""
 
+import re
+import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,10 +63,20 @@ def test_an_unknown_backend_is_named() -> None:
         probe(["cpu", "npu"])
 
 
-@pytest.mark.parametrize("timeout_s", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_time_limit_is_a_positive_number(timeout_s: float) -> None:
-    with pytest.raises(UsageError, match="positive number of seconds"):
+@pytest.mark.parametrize("timeout_s", [0, -1.0, float("nan"), float("inf"), 1e300, 90_000, "5"])
+def test_a_time_limit_is_up_to_a_day(timeout_s: float) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"is {timeout_s!r}: give seconds, above 0")):
         probe(["cpu"], timeout_s=timeout_s)
+
+
+def test_one_backend_needs_no_list() -> None:
+    assert [device.id for device in probe("cpu").devices] == ["cpu:0"]
+
+
+@pytest.mark.parametrize("backends", [5, object()])
+def test_what_names_no_backends_is_refused(backends: Any) -> None:
+    with pytest.raises(UsageError, match=r"backends: .* is no list of backends' names"):
+        probe(backends)
 
 
 def test_a_plugins_devices_come_after_the_built_in_ones(
@@ -107,12 +122,21 @@ def test_five_broken_plugins_are_five_lines_and_the_rest_completes(
         },
     )
     monkeypatch.syspath_prepend(tmp_path)
+    # the limit is over once all but the one that hangs have ended
+    others = {child.pid for child in psutil.Process().children()}
+
+    def monotonic() -> float:
+        left = [c for c in psutil.Process().children() if c.pid not in others]
+        return time.monotonic() + (600.0 if len(left) == 1 else 0.0)
+
+    clock = SimpleNamespace(monotonic=monotonic, sleep=time.sleep)
+    monkeypatch.setattr("fuel_gpu.probes.isolation.time", clock)
     backends = ["cpu", "npu", "segfaults", "hangs", "raises", "rambles", "exits"]
-    report = probe(backends, timeout_s=5.0)
+    report = probe(backends, timeout_s=300.0)
     assert [device.id for device in report.devices] == ["cpu:0", "npu:0", "npu:1"]
     assert {line.backend: line.reason for line in report.unavailable} == {
         "segfaults": "its probe crashed with SIGSEGV",
-        "hangs": "its probe did not answer within 5 s and was stopped",
+        "hangs": "its probe did not answer within 300 s and was stopped",
         "raises": "its probe raised ValueError: no such firmware",
         "rambles": "its probe returned nonsense: Expected `array`, got `int` - at `$.devices`",
         "exits": "its probe exited before it reported",
