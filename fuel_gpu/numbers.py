@@ -3,6 +3,7 @@
 import math
 
 U64_MAX = 2**64 - 1
+I64_MAX = 2**63 - 1
 
 
 def saturate(value: int) -> int:

@@ -11,6 +11,7 @@ from fuel_gpu.device import Device
 from fuel_gpu.dtypes import tensor_bytes
 from fuel_gpu.errors import PlanError
 from fuel_gpu.graph.branches import Branch, BranchBuilder
+from fuel_gpu.graph.node_checks import check_node
 
 NodeId = int
 Kind = Literal["input", "weight", "constant", "view", "pick", "copy", "branch", "kernel"]
@@ -65,7 +66,8 @@ class Node:
     name
         The name people know it by; unique within a graph that the ONNX reader made.
     attributes
-        The operator's attributes as plain Python values; for a pick, ``index``.
+        The operator's attributes as plain Python values; for a pick, ``index``: which of the
+        outputs it is, counted from 0 for the node's own value.
     bodies
         Nested graphs (If, Loop, Scan).
     writes_input
@@ -141,11 +143,11 @@ class Graph:
         Raises
         ------
         PlanError
-            If an input does not exist yet.
+            If an input does not exist yet, or another field cannot be meant: an unknown dtype or
+            kind, a negative size, a value of more than 2**63 - 1 bytes. Nothing changes.
         """
-        for value in node.inputs:
-            self.node(value)
         node_id = len(self._nodes)
+        check_node(node, node_id, node_id)
         self._nodes.append(node)
         self._readers.append([])
         for value in dict.fromkeys(node.inputs):
@@ -160,15 +162,14 @@ class Graph:
         Raises
         ------
         PlanError
-            If the node or one of its inputs does not exist; nothing changes.
+            If the node does not exist, or as `push` does; nothing changes.
         """
         self._put(node_id, node)
         self.topology_generation += 1
 
     def _put(self, node_id: NodeId, node: Node) -> None:
         before = self.node(node_id)
-        for value in node.inputs:
-            self.node(value)
+        check_node(node, node_id, len(self._nodes))
         for value in dict.fromkeys(before.inputs):
             self._readers[value].remove(node_id)
         for value in dict.fromkeys(node.inputs):

@@ -14,7 +14,8 @@ VECTOR = TensorType("float32", (4,))
 
 def add(graph: Graph, op: str, *inputs: NodeId, kind: Kind = "kernel") -> NodeId:
     """Append a node that gives a vector."""
-    return graph.push(Node(op, inputs, VECTOR, kind=kind, name=op))
+    attributes = {"index": 1} if kind == "pick" else {}
+    return graph.push(Node(op, inputs, VECTOR, kind=kind, name=op, attributes=attributes))
 
 
 def chain(length: int) -> Graph:

@@ -177,7 +177,7 @@ def test_a_result_read_through_a_view_is_priced_to_its_readers_and_to_the_caller
 def test_a_further_output_crosses_with_its_own_bytes() -> None:
     graph = chain(1)
     wide = TensorType("float32", (25,))  # 100 bytes
-    pick = graph.push(Node("TopK", (1,), wide, kind="pick"))
+    pick = graph.push(Node("TopK", (1,), wide, kind="pick", attributes={"index": 1}))
     graph.outputs = [graph.push(Node("Relu", (pick,), wide))]
     options = PlanOptions(devices=(HOST, CUDA), estimator=FlatLink())
     record(graph, {1: CHOICE, 3: (candidate(HOST, 5),)}, options)
