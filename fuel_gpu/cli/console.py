@@ -1,11 +1,15 @@
-"""How figures look on a terminal, and a console for them."""
+"""How figures and names look on a terminal, and a console for them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _PIPED_WIDTH: Final = 200
+_LEAST_WIDTH: Final = 96
+"""Below this a table loses columns; a narrower terminal wraps its lines instead."""
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -13,9 +17,32 @@ def console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
     terminal = Console(stderr=stderr, highlight=False, markup=False)
-    if terminal.is_terminal:
-        return terminal
-    return Console(stderr=stderr, highlight=False, markup=False, width=_PIPED_WIDTH)
+    if not terminal.is_terminal:
+        return Console(stderr=stderr, highlight=False, markup=False, width=_PIPED_WIDTH)
+    if terminal.width < _LEAST_WIDTH:
+        return Console(stderr=stderr, highlight=False, markup=False, width=_LEAST_WIDTH)
+    return terminal
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal's standard error what takes its time."""
+    screen = console(stderr=True)
+    if not screen.is_terminal:
+        yield
+        return
+    with screen.status(what):
+        yield
+
+
+def printable(name: str) -> str:
+    """Write control characters of a name as escapes, so that they do nothing to a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
+def plural(count: int, what: str) -> str:
+    """Write a count and what it counts."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def format_ns(ns: int | None) -> str:
@@ -25,13 +52,17 @@ def format_ns(ns: int | None) -> str:
     for limit, unit in ((10**3, "ns"), (10**6, "us"), (10**9, "ms")):
         if abs(ns) < limit:
             return _three_digits(ns / (limit / 10**3), unit)
-    return _three_digits(ns / 10**9, "s")
+    seconds = ns / 10**9
+    for limit_s, unit_s, unit in ((120, 1, "s"), (7_200, 60, "min"), (172_800, 3_600, "h")):
+        if abs(seconds) < limit_s:
+            return _three_digits(seconds / unit_s, unit)
+    return f"{seconds / 86_400:,.0f} days"
 
 
 def format_bytes(size: int) -> str:
     """Write bytes with three digits and a binary unit that fits."""
     amount, unit = float(size), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
+    for larger in ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB"):
         if amount < 1024:
             break
         amount, unit = amount / 1024, larger

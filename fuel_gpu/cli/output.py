@@ -1,5 +1,6 @@
 """Writes what a command gives: to standard output, a file, or files in a folder."""
 
+import contextlib
 import os
 import sys
 from collections.abc import Mapping
@@ -33,10 +34,8 @@ def write_stdout(content: bytes) -> None:
 
 def silence_stdout() -> None:
     """Send what is still buffered nowhere: it would fail once more when the interpreter ends."""
-    try:
+    with contextlib.suppress(OSError):  # a stream that is no file has no number
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError:  # a stream that is no file
-        pass
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> list[Path]:

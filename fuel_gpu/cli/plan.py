@@ -5,11 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fuel_gpu.device import Device
-from fuel_gpu.errors import UsageError
-
 if TYPE_CHECKING:
-    from fuel_gpu.arrays.engine import EngineName
     from fuel_gpu.calibration.table import Table
 
 
@@ -20,7 +16,8 @@ def plan(
         typer.Option("--table", help="A calibration table; this machine's own by default."),
     ] = None,
     batch: Annotated[
-        int | None, typer.Option("--batch", min=1, help="The inputs' leading dimension.")
+        int | None,
+        typer.Option("--batch", min=1, max=2**63 - 1, help="The inputs' leading dimension."),
     ] = None,
     dim: Annotated[
         list[str] | None, typer.Option("--dim", help="A symbolic dimension, as NAME=VALUE.")
@@ -67,6 +64,9 @@ def plan(
     why: Annotated[
         list[str] | None, typer.Option("--why", help="Explain this node's placement.")
     ] = None,
+    nodes: Annotated[
+        bool, typer.Option("--nodes", help="List every node with its device, kernel and time.")
+    ] = False,
     branches: Annotated[
         bool,
         typer.Option("--branches", help="Show the recorded decisions with each arm's price."),
@@ -78,98 +78,67 @@ def plan(
 ) -> None:
     """Place a model's operations on this machine's devices, from a calibration table."""
     from fuel_gpu.calibration.table_file import load_table
-    from fuel_gpu.cli.plan_view import print_decisions, print_explanation, print_plan
+    from fuel_gpu.cli.console import working
+    from fuel_gpu.cli.output import write_stdout
+    from fuel_gpu.cli.plan_options import (
+        read_devices,
+        read_dimensions,
+        read_engine,
+        read_limits,
+        read_pins,
+        refuse_overwriting,
+    )
+    from fuel_gpu.cli.plan_view import (
+        print_decisions,
+        print_explanation,
+        print_nodes,
+        print_plan,
+    )
     from fuel_gpu.files import write_output
     from fuel_gpu.graph.onnx_reader import load_onnx
-    from fuel_gpu.planner.explain import explain, find_node
+    from fuel_gpu.planner.explain import explain
     from fuel_gpu.planner.plan import plan as place
     from fuel_gpu.planner.plan_record import encode_plan
     from fuel_gpu.planner.recorded import recorded_decisions
 
-    graph = load_onnx(model, batch=batch, dims=_dimensions(dim or []))
+    refuse_overwriting(out, model, table)
+    with working(f"reading {model.name}"):
+        graph = load_onnx(model, batch=batch, dims=read_dimensions(dim or []))
     loaded = load_table(table)
     if table is None:
         _warn_if_stale(loaded)
-    placed = place(
-        graph,
-        loaded,
-        devices=_devices(loaded, device or [], without_device or []),
-        pins={find_node(graph, node): where for node, where in _pairs("--pin", pin or [])},
-        entry=Device.parse(entry),
-        exit=Device.parse(exit_device),
-        cold=cold,
-        precision_digits=precision_digits,
-        bit_stable=bit_stable,
-        memory=_limits(memory or []),
-        keep=keep,
-        engine=_engine(engine),
-    )
+    with working(f"placing {len(graph)} nodes"):
+        placed = place(
+            graph,
+            loaded,
+            devices=read_devices(loaded, device or [], without_device or []),
+            pins=read_pins(pin or []),
+            entry=entry,
+            exit=exit_device,
+            cold=cold,
+            precision_digits=precision_digits,
+            bit_stable=bit_stable,
+            memory=read_limits(memory or []),
+            keep=keep,
+            engine=read_engine(engine),
+        )
     explanations = [explain(placed, name) for name in why or []]
-    decisions = recorded_decisions(placed) if branches else None
-    encoded = encode_plan(placed, decisions)
+    with working("recording decisions"):
+        decisions = recorded_decisions(placed) if branches else None
+    encoded = encode_plan(placed, decisions, explanations or None)
     if out is not None:
         write_output(out, encoded)
     if as_json:
-        print(encoded.decode())
-    elif explanations:
-        for explanation in explanations:
-            print_explanation(placed, explanation)
-    else:
+        write_stdout(encoded + b"\n")
+        return
+    if not explanations:
         print_plan(placed, model.name)
-        if decisions is not None:
-            print_decisions(placed, decisions)
-
-
-def _engine(name: str | None) -> "EngineName | None":
-    if name not in (None, "numpy", "cupy", "auto"):
-        raise UsageError(f"--engine {name!r} is none of numpy, cupy and auto")
-    return name  # type: ignore[return-value]  # narrowed by the test above
-
-
-def _dimensions(pairs: list[str]) -> dict[str, int]:
-    dimensions = {}
-    for pair in pairs:
-        name, equals, value = pair.rpartition("=")
-        if not equals or not name or not value.isdecimal() or int(value) < 1:
-            raise UsageError(f"--dim {pair!r}: write NAME=VALUE with a positive whole number")
-        dimensions[name] = int(value)
-    return dimensions
-
-
-def _pairs(option: str, pairs: list[str]) -> list[tuple[str, Device]]:
-    split = []
-    for pair in pairs:
-        name, equals, device = pair.rpartition("=")
-        if not equals or not name:
-            raise UsageError(f"{option} {pair!r}: write NODE=DEVICE, such as conv1=cuda:0")
-        split.append((name, Device.parse(device)))
-    return split
-
-
-def _limits(pairs: list[str]) -> dict[Device, int]:
-    from fuel_gpu.sizes import parse_bytes
-
-    limits = {}
-    for pair in pairs:
-        device, equals, size = pair.partition("=")
-        if not equals:
-            raise UsageError(f"--memory {pair!r}: write DEVICE=SIZE, such as cuda:0=6GiB")
-        limits[Device.parse(device)] = parse_bytes(size)
-    return limits
-
-
-def _devices(table: "Table", wanted: list[str], unwanted: list[str]) -> list[Device] | None:
-    if not wanted and not unwanted:
-        return None
-    known = {d.device: d for d in table.devices if not d.simulated}
-    named = [Device.parse(text) for text in wanted]
-    left_out = {Device.parse(text) for text in unwanted}
-    for device in (*named, *left_out):
-        if device not in known:
-            raise UsageError(
-                f"the table has no device {device} to plan on; it has {', '.join(map(str, known))}"
-            )
-    return [device for device in named or known if device not in left_out]
+    if nodes:
+        print_nodes(placed)
+    for explanation in explanations:
+        print_explanation(placed, explanation)
+    if decisions is not None:
+        print_decisions(placed, decisions)
 
 
 def _warn_if_stale(table: "Table") -> None:

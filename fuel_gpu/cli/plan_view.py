@@ -7,9 +7,15 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from fuel_gpu.calibration.table import Provenance
 from fuel_gpu.calibration.transfers import TableTransfers
-from fuel_gpu.cli.console import console, format_bytes, format_flops, format_ns
+from fuel_gpu.cli.console import (
+    console,
+    format_bytes,
+    format_flops,
+    format_ns,
+    plural,
+    printable,
+)
 from fuel_gpu.planner.explain import Explanation
 from fuel_gpu.planner.plan import Plan
 from fuel_gpu.planner.pools import device_limits
@@ -23,7 +29,8 @@ _PROVEN = 1e-4
 def print_plan(plan: Plan, model: str) -> None:
     """Print the plan for people."""
     out = console()
-    out.print(f"{model}: predicted {format_ns(plan.total_ns)} on {_used(plan)} ({_origin(plan)})")
+    took = format_ns(plan.total_ns)
+    out.print(f"{printable(model)}: predicted {took} on {_used(plan)} ({_origin(plan)})")
     out.print()
     _print_runs(out, plan)
     _print_time(out, plan)
@@ -37,31 +44,44 @@ def print_plan(plan: Plan, model: str) -> None:
 def notes(plan: Plan) -> list[str]:
     """List what a reader must know of the figures: which were not measured, which estimated."""
     provenances: Counter[str] = Counter()
-    estimated = 0
+    reasons: Counter[str] = Counter()
+    compared: dict[str, set[str]] = {}
     for step, node_id in enumerate(plan.problem.nodes):
         points = plan.execution.retained[node_id].points
-        row = plan.rows[node_id][plan.placement[step]]
-        measured = bool(points.measured[row])
-        provenances["measured" if measured else points.choice(row).provenance] += 1
-        estimated += points.costs[points.point[row]].estimated
+        for device, row in plan.rows[node_id].items():
+            choice = points.choice(row)
+            provenance = "measured" if points.measured[row] else choice.provenance
+            if device == plan.placement[step]:
+                provenances[provenance] += 1
+                cost = points.costs[points.point[row]]
+                if cost.estimated:
+                    reasons["their bytes alone: their operator has no formula"] += 1
+            else:
+                compared.setdefault(provenance, set()).add(str(choice.device))
     transfers = TableTransfers(plan.table)
-    copied = Counter(transfers.provenance_of(c.src, c.dst).provenance for c in plan.copies)
+    paths = [transfers.provenance_of(c.src, c.dst) for c in plan.copies]
+    copied: Counter[str] = Counter(str(path.provenance) for path in paths)
     listed = []
-    for counts, what in ((provenances, "nodes"), (copied, "copies")):
+    for counts, what in ((provenances, "node"), (copied, "copy")):
         listed += [
-            f"{counts[provenance]} of {counts.total()} {what} are priced from {meaning}"
+            f"{counts[provenance]} of {_counted(counts.total(), what)} priced from {meaning}"
             for provenance, meaning in _MEANING.items()
             if counts[provenance]
         ]
-    if estimated:
-        listed.append(
-            f"{estimated} nodes have no formula for their operator and are estimated from their "
-            "bytes alone"
-        )
+    for other in sorted(compared.keys() - provenances.keys() - {"measured"}):
+        names = ", ".join(sorted(compared[other]))
+        listed.append(f"what {names} would take is priced from {_MEANING[other]}")
+    listed += [f"{plural(n, 'node')} estimated from {why}" for why, n in reasons.items()]
+    used = {str(device) for device in plan.problem.devices}
+    listed += [f"the table says: {n}" for n in plan.table.notes if n.split(": ")[0] in used]
     return listed
 
 
-_MEANING: dict[Provenance, str] = {
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what if count == 1 else {'copy': 'copies'}.get(what, what + 's')}"
+
+
+_MEANING: dict[str, str] = {
     "datasheet": "datasheet figures, not measurements",
     "fallback": "fallback figures: the table has none of their own",
     "shared": "measurements of an equivalent device",
@@ -70,7 +90,8 @@ _MEANING: dict[Provenance, str] = {
 
 def _used(plan: Plan) -> str:
     counts = Counter(str(plan.device_of(step)) for step in range(len(plan.placement)))
-    return ", ".join(f"{device} ({count} nodes)" for device, count in counts.items()) or "no device"
+    used = [f"{device} ({plural(count, 'node')})" for device, count in counts.items()]
+    return ", ".join(used) or "no device"
 
 
 def _origin(plan: Plan) -> str:
@@ -98,7 +119,7 @@ def runs(plan: Plan) -> Iterator[tuple[int, int]]:
 def _print_runs(out: Console, plan: Plan) -> None:
     table = _table("Steps", "Nodes>", "Device", "Time>", "First node", "Last node")
     listed = list(runs(plan)) if plan.placement else []
-    names = [plan.graph.node(n).name for n in plan.problem.nodes]
+    names = [printable(plan.graph.node(n).name) for n in plan.problem.nodes]
     for first, last in listed[:_MOST_ROWS]:
         time_ns = sum(plan.step_ns(step) for step in range(first, last + 1))
         table.add_row(
@@ -128,7 +149,7 @@ def _print_copies(out: Console, plan: Plan) -> None:
     for copy in sorted(plan.copies, key=lambda c: -c.ns)[:_MOST_ROWS]:
         node = plan.problem.values[copy.value].node
         table.add_row(
-            plan.graph.node(node).name or str(node),
+            printable(plan.graph.node(node).name) or str(node),
             str(copy.src),
             str(copy.dst),
             format_bytes(copy.bytes),
@@ -141,14 +162,12 @@ def _print_copies(out: Console, plan: Plan) -> None:
 def _print_baselines(out: Console, plan: Plan) -> None:
     table = _table("Placement", "Time>", "Against this plan>", "")
     table.add_row("this plan", format_ns(plan.total_ns), "1.00x", "")
+    but = ", but for the pins" if plan.held_steps else ""
     for baseline in plan.baselines:
-        name = baseline.name if baseline.name == "greedy" else f"all on {baseline.name}"
-        ratio = (
-            "-"
-            if baseline.total_ns is None
-            else f"{baseline.total_ns / max(plan.total_ns, 1):.2f}x"
-        )
-        table.add_row(name, format_ns(baseline.total_ns), ratio, baseline.reason)
+        name = baseline.name if baseline.name == "greedy" else f"all on {baseline.name}{but}"
+        ns = baseline.total_ns
+        ratio = "-" if ns is None else f"{ns / plan.total_ns:.2f}x" if plan.total_ns else "1.00x"
+        table.add_row(name, format_ns(ns), ratio, baseline.reason)
     _print_table(out, "Compared with", table, 0)
 
 
@@ -161,6 +180,27 @@ def _print_memory(out: Console, plan: Plan) -> None:
         if peak
     ]
     out.print(f"Peak memory: {', '.join(peaks) or 'none'}")
+
+
+def print_nodes(plan: Plan) -> None:
+    """Print every node that a kernel runs, in the order of execution."""
+    out = console()
+    out.print()
+    table = _table("Step>", "Node", "Operator", "Device", "Kernel", "Time>")
+    for step, node_id in enumerate(plan.problem.nodes):
+        node = plan.graph.node(node_id)
+        choice = plan.execution.retained[node_id].points.choice(
+            plan.rows[node_id][plan.placement[step]]
+        )
+        table.add_row(
+            str(step + 1),
+            printable(node.name),
+            node.op,
+            str(choice.device),
+            choice.kernel.name,
+            format_ns(plan.step_ns(step)),
+        )
+    _print_table(out, "Nodes", table, 0)
 
 
 def print_decisions(plan: Plan, decisions: Sequence[RecordedDecision]) -> None:
@@ -176,7 +216,7 @@ def print_decisions(plan: Plan, decisions: Sequence[RecordedDecision]) -> None:
 
     table = _table("Node", "Arm 0", "Takes>", "Arm 1", "Takes>", "Difference>")
     for decision in sorted(decisions, key=margin)[:_MOST_ROWS]:
-        cells = [plan.graph.node(decision.node).name]
+        cells = [printable(plan.graph.node(decision.node).name)]
         for arm in decision.arms[:2]:
             cells += [str(arm.device), format_ns(arm.time_ns)]
         table.add_row(*cells, _signed(margin(decision)))
@@ -186,7 +226,7 @@ def print_decisions(plan: Plan, decisions: Sequence[RecordedDecision]) -> None:
 def print_explanation(plan: Plan, explanation: Explanation) -> None:
     """Print why a node is where it is."""
     out = console()
-    heading = f"{explanation.name} ({explanation.op})"
+    heading = f"{printable(explanation.name)} ({explanation.op})"
     if explanation.device is None:
         out.print(f"{heading}: {explanation.note}")
         return
@@ -207,6 +247,9 @@ def print_explanation(plan: Plan, explanation: Explanation) -> None:
             c.fate,
         )
     _print_table(out, "Candidates", table, len(explanation.candidates))
+    out.print("Digits: decimal digits that the kernel promises, 18 for an exact result.")
+    out.print("Accuracy: 0 no bound, 1 the same bits again, 2 over 2 ULP, 3 to 2 ULP, 4 exact.")
+    out.print()
     moves = _table("On", "Plan takes>", "Node>", "Copies>", "")
     for move in explanation.moves:
         here = move.device == explanation.device
@@ -222,11 +265,11 @@ def print_explanation(plan: Plan, explanation: Explanation) -> None:
         if move.copies_added:
             out.print(f"Copies avoided by not running on {move.device}:")
             for copy in move.copies_added:
-                out.print(f"  {copy}")
+                out.print(f"  {printable(copy)}")
         if move.copies_removed:
             out.print(f"Copies that running on {move.device} would save:")
             for copy in move.copies_removed:
-                out.print(f"  {copy}")
+                out.print(f"  {printable(copy)}")
 
 
 def _signed(ns: int) -> str:

@@ -73,6 +73,8 @@ class Plan:
         For each node the best candidate's row on each device of the problem.
     bindings, options
         What the graph was compiled with.
+    held_steps
+        How many steps were pinned.
     """
 
     graph: Graph
@@ -90,6 +92,7 @@ class Plan:
     rows: Mapping[NodeId, Mapping[int, int]] = field(repr=False)
     bindings: BindingTable = field(repr=False)
     options: PlanOptions = field(repr=False)
+    held_steps: int
 
     def device_of(self, step: int) -> Device:
         """Give the device that a step is placed on."""
@@ -244,6 +247,7 @@ def plan(
         rows=rows,
         bindings=kernels,
         options=options,
+        held_steps=len(held),
     )
 
 

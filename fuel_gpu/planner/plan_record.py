@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from fuel_gpu.calibration.transfers import TableTransfers
+from fuel_gpu.planner.explain import Explanation
 from fuel_gpu.planner.plan import Plan
 from fuel_gpu.planner.pools import device_limits
 from fuel_gpu.planner.recorded import RecordedDecision
@@ -71,12 +72,48 @@ class BranchRecord(msgspec.Struct, frozen=True, kw_only=True):
     arms: tuple[ArmRecord, ...]
 
 
+class CandidateRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A candidate of an explained node; `fate` is ``chosen``, ``kept`` or ``dropped``."""
+
+    device: str
+    kernel: str
+    time_ns: int
+    bytes_moved: int
+    precision_digits: int
+    accuracy: int
+    provenance: str
+    fate: str
+
+
+class MoveRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What the plan would take with an explained node alone on another device."""
+
+    device: str
+    total_ns: int | None
+    node_ns: int
+    copy_ns: int
+    copies_added: tuple[str, ...]
+    copies_removed: tuple[str, ...]
+    fits: bool
+
+
+class WhyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a node is where it is; `device` is null where no kernel runs it, and `note` says why."""
+
+    node: str
+    op: str
+    device: str | None
+    note: str
+    candidates: tuple[CandidateRecord, ...]
+    moves: tuple[MoveRecord, ...]
+
+
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A whole plan. Baselines are null where they cannot run; `baseline_reasons` says why.
 
     `lower_bound_ns` is a time that no placement over the plan's two devices falls below, memory
-    limits aside; null with more devices. `branches` is null unless the recorded decisions were
-    asked for.
+    limits aside; null with more devices. `branches` and `why` are null unless the recorded
+    decisions or explanations were asked for.
     """
 
     version: int
@@ -93,10 +130,15 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     cold: bool
     table_fingerprint: str
     branches: tuple[BranchRecord, ...] | None = None
+    why: tuple[WhyRecord, ...] | None = None
 
 
-def plan_record(plan: Plan, decisions: Sequence[RecordedDecision] | None = None) -> PlanRecord:
-    """Collect a plan's figures, and its recorded decisions if they are given."""
+def plan_record(
+    plan: Plan,
+    decisions: Sequence[RecordedDecision] | None = None,
+    explanations: Sequence[Explanation] | None = None,
+) -> PlanRecord:
+    """Collect a plan's figures, with its recorded decisions and explanations if given."""
     transfers = TableTransfers(plan.table)
     limits = device_limits(plan.pools)
     values = plan.problem.values
@@ -130,6 +172,7 @@ def plan_record(plan: Plan, decisions: Sequence[RecordedDecision] | None = None)
         cold=plan.cold,
         table_fingerprint=plan.table.machine.fingerprint,
         branches=None if decisions is None else tuple(_branch(plan, d) for d in decisions),
+        why=None if explanations is None else tuple(map(_why, explanations)),
     )
 
 
@@ -172,6 +215,45 @@ def _branch(plan: Plan, decision: RecordedDecision) -> BranchRecord:
     )
 
 
-def encode_plan(plan: Plan, decisions: Sequence[RecordedDecision] | None = None) -> bytes:
+def _why(explanation: Explanation) -> WhyRecord:
+    return WhyRecord(
+        node=explanation.name,
+        op=explanation.op,
+        device=None if explanation.device is None else str(explanation.device),
+        note=explanation.note,
+        candidates=tuple(
+            CandidateRecord(
+                device=str(c.device),
+                kernel=c.kernel,
+                time_ns=c.time_ns,
+                bytes_moved=c.bytes_moved,
+                precision_digits=c.precision_digits,
+                accuracy=c.accuracy,
+                provenance=c.provenance,
+                fate=c.fate,
+            )
+            for c in explanation.candidates
+        ),
+        moves=tuple(
+            MoveRecord(
+                device=str(m.device),
+                total_ns=m.total_ns,
+                node_ns=m.node_ns,
+                copy_ns=m.copy_ns,
+                copies_added=m.copies_added,
+                copies_removed=m.copies_removed,
+                fits=m.fits,
+            )
+            for m in explanation.moves
+        ),
+    )
+
+
+def encode_plan(
+    plan: Plan,
+    decisions: Sequence[RecordedDecision] | None = None,
+    explanations: Sequence[Explanation] | None = None,
+) -> bytes:
     """Write the plan's record as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(plan_record(plan, decisions)), indent=2)
+    record = plan_record(plan, decisions, explanations)
+    return msgspec.json.format(msgspec.json.encode(record), indent=2)

@@ -160,3 +160,65 @@ def test_what_does_not_fit_says_by_how_much(model: str, capsys: pytest.CaptureFi
     error = refused(capsys, 1, model, "--batch", "8", "--table", DESKTOP, *limits)
     assert "by " in error
     assert "largest node is" in error
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--pin", "relu=cpu:0", "--pin", "relu=cuda:0"], "relu is given twice"),
+        (["--dim", "N=8", "--dim", "N=9"], "N is given twice, as 8 and as 9"),
+        (["--memory", "cpu=1GiB", "--memory", "cpu:0=2GiB"], "cpu:0 is given twice"),
+        (["--pin", "relu=cuda:0", "--without-device", "cuda:0"], "which is left out"),
+        (["--pin", "relu=cuda:0", "--device", "cpu:0"], "which is left out"),
+        (["--device", "cpu", "--without-device", "cpu:0"], "both wanted and left out"),
+        (["--pin", "w1=cpu:0"], "w1 is a weight"),
+        (["--dim", "N=99999999999999999999"], "positive whole number"),
+        (["--engine", "gpu"], "--engine 'gpu' is none of"),
+    ],
+)
+def test_contradictions_are_refused(
+    model: str, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    size = [] if "--dim" in options else ["--batch", "8"]
+    assert message in refused(capsys, 2, model, *size, "--table", DESKTOP, *options)
+
+
+def test_nothing_that_is_read_is_written_over(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path(model).read_bytes()
+    link = tmp_path / "link.json"
+    link.symlink_to(model)
+    for out in (model, str(link), DESKTOP):
+        error = refused(capsys, 2, model, "--batch", "8", "--table", DESKTOP, "--out", out)
+        assert "is a file that is read" in error
+    assert Path(model).read_bytes() == before
+
+
+def test_nodes_lists_every_node(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", model, "--batch", "8", "--table", DESKTOP, "--nodes"]) == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in ("first", "relu", "second"))
+
+
+def test_why_and_branches_go_together_and_into_json(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = [model, "--batch", "1024", "--table", DESKTOP, "--why", "relu", "--branches"]
+    assert run(["plan", *asked]) == 0
+    printed = capsys.readouterr().out
+    assert "relu (Relu) runs on" in printed
+    assert "Recorded decisions" in printed
+    record = planned(capsys, *asked)
+    why = record["why"]
+    assert isinstance(why, list)
+    assert why[0]["node"] == "relu"
+    assert {c["fate"] for c in why[0]["candidates"]} >= {"chosen"}
+
+
+def test_pins_are_named_beside_the_baselines(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["plan", model, "--batch", "8", "--table", DESKTOP, "--pin", "relu=cpu:0"]
+    assert run(arguments) == 0
+    assert "all on cuda:0, but for the pins" in capsys.readouterr().out
