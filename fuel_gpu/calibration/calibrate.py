@@ -15,7 +15,15 @@ from fuel_gpu.calibration.progress import (
     Interrupted,
     Measuring,
 )
-from fuel_gpu.calibration.records import CopyMeasured, Doing, Finished, Note, RateMeasured, Request
+from fuel_gpu.calibration.records import (
+    CopyMeasured,
+    Doing,
+    DuplexMeasured,
+    Finished,
+    Note,
+    RateMeasured,
+    Request,
+)
 from fuel_gpu.calibration.table import Table
 from fuel_gpu.device import Device
 from fuel_gpu.errors import UsageError
@@ -148,6 +156,8 @@ def _follow(
             case RateMeasured():
                 findings.add_rate(record)
                 save(findings.table())
+            case DuplexMeasured():
+                findings.add_duplex(record)
             case Note():
                 findings.add_note(name, record.text)
             case Finished():

@@ -12,7 +12,7 @@ from fuel_gpu.calibration.curves import sizes_at_bends
 from fuel_gpu.calibration.effort import Budget, Effort
 from fuel_gpu.calibration.records import CopyMeasured, Doing, Note, Record
 from fuel_gpu.calibration.sampling import relative_half_width, summarize
-from fuel_gpu.calibration.table import Point
+from fuel_gpu.calibration.table import Conditions, Point
 from fuel_gpu.probes.report import DeviceInfo
 from fuel_gpu.sizes import size_text
 
@@ -57,6 +57,7 @@ def measure_copies(
     budget: Budget,
     weight: float,
     refine: bool = True,
+    conditions: Callable[[], Conditions | None] = lambda: None,
 ) -> Iterator[Record]:
     """Measure copies both ways between two ends at every size that the bound allows.
 
@@ -77,6 +78,8 @@ def measure_copies(
         The largest size that may be.
     refine
         Whether to add sizes where the curve bends.
+    conditions
+        What is known by now of the conditions under which the copies are measured.
     """
     sizes = [size for size in sizes_bytes if size <= bound_bytes]
     if not sizes:
@@ -85,7 +88,7 @@ def measure_copies(
     begun, deadline = time.monotonic(), budget.deadline(weight)
     copies = allocate(sizes[-1])
     try:
-        sweep = _Sweep(ends, copies, effort, bound_bytes)
+        sweep = _Sweep(ends, copies, effort, bound_bytes, conditions)
         yield from _first_visits(sweep, copies, sizes, budget)
         for share in _REFINED_AT if refine else ():
             yield from _passes(sweep, begun + share * (deadline - begun), copies.memory, budget)
@@ -131,7 +134,12 @@ class _Sweep:
     """The samples so far, by direction and size."""
 
     def __init__(
-        self, ends: tuple[str, str], copies: Copies, effort: Effort, bound_bytes: int
+        self,
+        ends: tuple[str, str],
+        copies: Copies,
+        effort: Effort,
+        bound_bytes: int,
+        conditions: Callable[[], Conditions | None],
     ) -> None:
         self._ends: dict[Direction, tuple[str, str]] = {"upload": ends, "download": ends[::-1]}
         self._runs: dict[Direction, Callable[[int], int]] = {
@@ -139,6 +147,7 @@ class _Sweep:
             "download": copies.download,
         }
         self._memory, self._effort, self._bound_bytes = copies.memory, effort, bound_bytes
+        self._conditions = conditions
         self._samples: dict[tuple[Direction, int], list[int]] = {}
 
     def visit(self, direction: Direction, size: int) -> None:
@@ -170,6 +179,7 @@ class _Sweep:
                 flags=found.flags,
             ),
             measured=datetime.now(UTC).isoformat(timespec="seconds"),
+            conditions=self._conditions(),
         )
 
     def sizes_at_bends(self) -> list[int]:

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import msgspec
 
 from fuel_gpu.calibration.curves import fit_curve
-from fuel_gpu.calibration.records import CopyMeasured, RateMeasured
+from fuel_gpu.calibration.records import CopyMeasured, DuplexMeasured, RateMeasured
 from fuel_gpu.calibration.staleness import describe_machine, same_device
-from fuel_gpu.calibration.table import FORMAT_VERSION, Point, Rate, Table, Transfer
+from fuel_gpu.calibration.table import FORMAT_VERSION, Duplex, Point, Rate, Table, Transfer
 from fuel_gpu.device import HOST
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
 
@@ -32,8 +32,10 @@ class Findings:
         self._points: dict[tuple[str, str, str], dict[int, Point]] = {}
         self._latest: dict[tuple[str, str, str], CopyMeasured] = {}
         self._rates: dict[tuple[str, str], Rate] = {}
+        self._duplex: dict[tuple[tuple[str, str], str], Duplex] = {}
         self._kept_transfers: dict[tuple[str, str, str], Transfer] = {}
         self._kept_rates: dict[tuple[str, str], Rate] = {}
+        self._kept_duplex: dict[tuple[tuple[str, str], str], Duplex] = {}
         self._notes: dict[str, list[str]] = {}
         if earlier is not None and earlier.machine.fingerprint == self._machine.fingerprint:
             self._keep(earlier)
@@ -47,6 +49,10 @@ class Findings:
     def add_rate(self, record: RateMeasured) -> None:
         """Take in a device's rate in one dtype."""
         self._rates[record.rate.device, record.rate.dtype] = record.rate
+
+    def add_duplex(self, record: DuplexMeasured) -> None:
+        """Take in copies both ways at once."""
+        self._duplex[record.duplex.ends, record.duplex.memory] = record.duplex
 
     def add_note(self, device: str, text: str) -> None:
         """Take in what could not be measured."""
@@ -66,6 +72,9 @@ class Findings:
             for key, t in self._kept_transfers.items()
             if {t.src, t.dst} != {device, str(HOST)}
         }
+        self._kept_duplex = {
+            key: d for key, d in self._kept_duplex.items() if set(d.ends) != {device, str(HOST)}
+        }
         self._kept_rates = {key: r for key, r in self._kept_rates.items() if r.device != device}
 
     def share(self, source: str, target: str) -> None:
@@ -80,6 +89,12 @@ class Findings:
                 ends = [target if end == source else end for end in (transfer.src, transfer.dst)]
                 self._kept_transfers[ends[0], ends[1], transfer.memory] = msgspec.structs.replace(
                     transfer, src=ends[0], dst=ends[1], provenance="shared"
+                )
+        for duplex in self._duplex.values():
+            if duplex.ends == (str(HOST), source):
+                shared = (str(HOST), target)
+                self._kept_duplex[shared, duplex.memory] = msgspec.structs.replace(
+                    duplex, ends=shared, provenance="shared"
                 )
 
     def notes_of(self, device: str) -> tuple[str, ...]:
@@ -97,6 +112,9 @@ class Findings:
         rates = self._kept_rates | self._rates
         used = {end for src, dst, _ in transfers for end in (src, dst)}
         used |= {device for device, _ in rates}
+        duplex = [
+            one for one in (self._kept_duplex | self._duplex).values() if set(one.ends) <= used
+        ]
         return Table(
             version=FORMAT_VERSION,
             machine=self._machine,
@@ -104,6 +122,7 @@ class Findings:
             devices=tuple(d for d in self._here.values() if d.id in used),
             transfers=tuple(transfers.values()),
             rates=tuple(rates.values()),
+            duplex=tuple(duplex),
             notes=tuple(
                 f"{device}: {text}" for device, all_ in self._notes.items() for text in all_
             ),
@@ -117,6 +136,7 @@ class Findings:
             for t in earlier.transfers
             if t.src in same and t.dst in same
         }
+        self._kept_duplex = {(d.ends, d.memory): d for d in earlier.duplex if set(d.ends) <= same}
         self._kept_rates = {(r.device, r.dtype): r for r in earlier.rates if r.device in same}
         for note in earlier.notes:
             device, _, text = note.partition(": ")
@@ -140,6 +160,7 @@ class Findings:
                     provenance="measured",
                     size_bound_bytes=latest.size_bound_bytes,
                     measured=latest.measured,
+                    conditions=latest.conditions,
                 )
             )
         return found

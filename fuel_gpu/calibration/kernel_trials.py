@@ -7,9 +7,10 @@ from typing import Final
 
 import psutil
 
-from fuel_gpu.calibration.backends import OpenDevice, Workload
+from fuel_gpu.calibration.backends import OpenDevice, Workload, begin_watching, conditions_of
 from fuel_gpu.calibration.effort import MIB, Effort
 from fuel_gpu.calibration.sampling import Summary, relative_half_width, summarize
+from fuel_gpu.calibration.table import Conditions
 from fuel_gpu.probes.report import DeviceInfo
 from fuel_gpu.sizes import size_text
 
@@ -31,19 +32,26 @@ _PADDED_ELEMENT_BYTES: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured quantity: its samples, what they say, and the kernel that gave them."""
+    """One measured quantity: its samples, what they say, the kernel that gave them, and how."""
 
     samples: tuple[float, ...]
     summary: Summary
     kernel: str
+    conditions: Conditions | None
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What the samples show, and ``throttled`` where the device's counters do."""
+        return (*self.summary.flags, *throttled_flag(self.conditions))
 
 
 def measure_launch(device: OpenDevice, effort: Effort, deadline: float) -> Figure:
     """Nanoseconds that starting an empty kernel takes."""
     work = device.launch()
     work.run()
+    begin_watching(device)
     samples = collect(work.run, effort, deadline)
-    return Figure(tuple(samples), summarize(samples, width=effort.width), "")
+    return Figure(tuple(samples), summarize(samples, width=effort.width), "", conditions_of(device))
 
 
 def measure_product(
@@ -67,7 +75,7 @@ def measure_product(
     if n > _FIRST_PRODUCT_N:
         names = [kernel for kernel, _ in ranked[:_FINALISTS]]
         ranked = trials.rank(names, n, deadline) or ranked
-    return _rate_figure(trials, ranked[0][0], f"n {trials.size}", effort, deadline)
+    return _rate_figure(device, trials, ranked[0][0], f"n {trials.size}", effort, deadline)
 
 
 def measure_stream(
@@ -83,7 +91,7 @@ def measure_stream(
     ranked = trials.rank(device.stream_kernels(dtype), stream_bytes(info), deadline)
     if not ranked:
         return None
-    return _rate_figure(trials, ranked[0][0], size_text(trials.size), effort, deadline)
+    return _rate_figure(device, trials, ranked[0][0], size_text(trials.size), effort, deadline)
 
 
 def stream_bytes(info: DeviceInfo) -> int:
@@ -158,14 +166,17 @@ def _best_ns(run: Callable[[], int]) -> int:
 
 
 def _rate_figure(
-    trials: Trials, kernel: str, size: str, effort: Effort, deadline: float
+    device: OpenDevice, trials: Trials, kernel: str, size: str, effort: Effort, deadline: float
 ) -> Figure | None:
     work = trials.workloads[kernel]
+    begin_watching(device)
     samples = [work.amount / ns for ns in collect(work.run, effort, deadline)]
+    conditions = conditions_of(device)
     if not work.correct():
         trials.notes.append(f"{trials.dtype}, {kernel}: wrong result after many runs, left out")
         return None
-    return Figure(tuple(samples), summarize(samples, width=effort.width), f"{kernel}, {size}")
+    summary = summarize(samples, width=effort.width)
+    return Figure(tuple(samples), summary, f"{kernel}, {size}", conditions)
 
 
 def collect(run: Callable[[], int], effort: Effort, deadline: float) -> list[int]:
@@ -189,6 +200,11 @@ def collect(run: Callable[[], int], effort: Effort, deadline: float) -> list[int
         ):
             break
     return samples
+
+
+def throttled_flag(conditions: Conditions | None) -> tuple[str, ...]:
+    """Give the flag of a figure whose device held back its clocks."""
+    return ("throttled",) if conditions is not None and conditions.throttled else ()
 
 
 def one_line(error: Exception) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 from fuel_gpu.calibration.link_health import LinkHealth
 from fuel_gpu.calibration.table import Table
 from fuel_gpu.probes.finding import Finding
-from fuel_gpu.probes.pcie import Hop
+from fuel_gpu.probes.pcie import Hop, Link
 
 FAIR_SHARE: Final = 0.6
 """A copy that reaches less than this share of what its link carries is flagged."""
@@ -45,7 +45,7 @@ def peer_findings(table: Table | None) -> list[Finding]:
 def _findings(link: LinkHealth) -> Iterator[Finding]:
     for hop in link.hops:
         yield from _lanes(link, hop)
-    slowed = [hop for hop in link.hops if hop.now.generation < hop.best.generation]
+    slowed = [hop for hop in link.hops if _slowest(link, hop) < hop.best.generation]
     stuck = [hop for hop in slowed if _stays_slow(link, hop)]
     for hop in slowed:
         yield _generation(link, hop, stays=hop in stuck)
@@ -56,8 +56,15 @@ def _findings(link: LinkHealth) -> Iterator[Finding]:
 
 
 def _lanes(link: LinkHealth, hop: Hop) -> Iterator[Finding]:
-    where = _where(link, hop)
-    if hop.now.width < hop.best.width:
+    where, loaded = _where(link, hop), _loaded(link, hop)
+    if loaded is not None and hop.now.width < hop.best.width <= loaded.width:
+        yield Finding(
+            severity="note",
+            subject=link.device,
+            what=f"{where} runs with {hop.now.width} of {hop.best.width} lanes to save power at"
+            f" idle: under load it was at {loaded}",
+        )
+    elif hop.now.width < hop.best.width:
         # Some of AMD's cards drop lanes at idle; NVIDIA's do not.
         idle = link.vendor != "NVIDIA" and hop.now.generation < hop.best.generation
         yield Finding(
@@ -89,24 +96,48 @@ def _where(link: LinkHealth, hop: Hop) -> str:
     return "its link" if hop is link.hops[-1] else f"the link above it, at {hop.address},"
 
 
+def _loaded(link: LinkHealth, hop: Hop) -> Link | None:
+    """Give what was recorded of this link under load: of the card's own, or nothing."""
+    return link.loaded if hop is link.hops[-1] else None
+
+
+def _slowest(link: LinkHealth, hop: Hop) -> int:
+    """Give the lower of the generations at which a link was seen, now and under load."""
+    loaded = _loaded(link, hop)
+    return min(hop.now.generation, hop.now.generation if loaded is None else loaded.generation)
+
+
 def _stays_slow(link: LinkHealth, hop: Hop) -> bool:
-    """Whether copies under load were no faster than what the link carries when it idles."""
+    """Whether the link was slow under load, too, by what was recorded of it.
+
+    Where nothing was, copies tell: whether they were no faster than what it carries at idle.
+    """
+    if (loaded := _loaded(link, hop)) is not None:
+        return loaded.generation < hop.best.generation
     best = max((one.bytes_per_ns for one in link.pinned), default=math.inf)
     return best <= min(hop.now.bytes_per_ns, FAIR_SHARE * hop.usable.bytes_per_ns)
 
 
 def _generation(link: LinkHealth, hop: Hop, *, stays: bool) -> Finding:
     where, best = _where(link, hop), max((one.bytes_per_ns for one in link.carried), default=0.0)
+    loaded = _loaded(link, hop)
     if stays:
+        slow = hop.now if loaded is None else loaded
         return Finding(
             severity="problem",
             subject=link.device,
-            what=f"{where} stays at {hop.now} under load: copies reached {best:.3g} GB/s, where"
+            what=f"{where} stays at {slow} under load: copies reached {best:.3g} GB/s, where"
             f" {hop.usable} carries {hop.usable.bytes_per_ns:.3g} GB/s",
             remedy="see whether the firmware's setup or a power-saving setting (ASPM) limits the"
             " slot's speed; reseat the card; try it without a riser",
         )
     idles = f"{where} is at {hop.now} now and can be {hop.usable}: idle links do so"
+    if loaded is not None:
+        return Finding(
+            severity="note",
+            subject=link.device,
+            what=f"{idles}; under load it was at {loaded} and copies reached {best:.3g} GB/s",
+        )
     if best > hop.now.bytes_per_ns:
         return Finding(
             severity="note",

@@ -48,6 +48,9 @@ class LinkHealth(msgspec.Struct, frozen=True, kw_only=True):
         What the narrowest of them carries at most, at its best generation and present width.
     carried
         What measured copies reached; empty without a table of this machine and card.
+    loaded
+        What the card's counters said of its own link during these copies, at best; None where
+        they said nothing.
     """
 
     device: str
@@ -56,6 +59,7 @@ class LinkHealth(msgspec.Struct, frozen=True, kw_only=True):
     hops: tuple[Hop, ...]
     gives_bytes_per_ns: float
     carried: tuple[Carried, ...] = ()
+    loaded: Link | None = None
 
     def best(self, *, to_device: bool) -> Carried | None:
         """Give the fastest copies of a direction, from pinned memory if that was measured."""
@@ -95,6 +99,7 @@ def link_health(report: ProbeReport, around: Surroundings, table: Table | None) 
                 hops=hops,
                 gives_bytes_per_ns=min(hop.usable.bytes_per_ns for hop in hops),
                 carried=tuple(_carried(card, table)) if table is not None else (),
+                loaded=_loaded(card, table) if table is not None else None,
             )
         )
     return found
@@ -126,19 +131,35 @@ def _nvml_hop(door: DeviceInfo) -> Hop | None:
 
 
 def _carried(card: Card, table: Table) -> Iterator[Carried]:
-    known = {device.id: device for device in table.devices}
-    doors = {d.id for d in card.doors if d.id in known and same_device(known[d.id], d)}
     best: dict[tuple[bool, str], float] = {}
-    for transfer in table.transfers:
-        to_device = transfer.src == str(HOST) and transfer.dst in doors
-        if transfer.provenance == "measured" and (
-            to_device or (transfer.dst == str(HOST) and transfer.src in doors)
-        ):
-            key = to_device, transfer.memory
-            best[key] = max(best.get(key, 0.0), _bandwidth(transfer))
+    for transfer in _copies(card, table):
+        key = transfer.src == str(HOST), transfer.memory
+        best[key] = max(best.get(key, 0.0), _bandwidth(transfer))
     for (to_device, memory), rate in sorted(best.items(), reverse=True):
         if rate:
             yield Carried(to_device=to_device, memory=memory, bytes_per_ns=rate)
+
+
+def _loaded(card: Card, table: Table) -> Link | None:
+    seen = [
+        Link(transfer.conditions.link_generation, transfer.conditions.link_width)
+        for transfer in _copies(card, table)
+        if transfer.conditions is not None
+        and transfer.conditions.link_generation
+        and transfer.conditions.link_width
+        and known_generation(transfer.conditions.link_generation)
+    ]
+    return max(seen, key=lambda link: link.bytes_per_ns, default=None)
+
+
+def _copies(card: Card, table: Table) -> Iterator[Transfer]:
+    """Give the copies that were measured between the host and one of a card's doors."""
+    known = {device.id: device for device in table.devices}
+    doors = {d.id for d in card.doors if d.id in known and same_device(known[d.id], d)}
+    for transfer in table.transfers:
+        ends = {transfer.src, transfer.dst}
+        if transfer.provenance == "measured" and str(HOST) in ends and ends & doors:
+            yield transfer
 
 
 def _bandwidth(transfer: Transfer) -> float:

@@ -7,8 +7,15 @@ from typing import Final
 
 import psutil
 
-from fuel_gpu.calibration.backends import ConnectedDevice, OpenDevice
+from fuel_gpu.calibration.backends import (
+    ConnectedDevice,
+    DuplexDevice,
+    OpenDevice,
+    begin_watching,
+    conditions_of,
+)
 from fuel_gpu.calibration.copy_sweep import measure_copies, size_bound_bytes
+from fuel_gpu.calibration.duplex import measure_duplex
 from fuel_gpu.calibration.effort import Budget, Effort
 from fuel_gpu.calibration.kernel_trials import (
     Figure,
@@ -18,7 +25,7 @@ from fuel_gpu.calibration.kernel_trials import (
     one_line,
 )
 from fuel_gpu.calibration.neighbours import Neighbours
-from fuel_gpu.calibration.records import Doing, Note, RateMeasured, Record
+from fuel_gpu.calibration.records import CopyMeasured, Doing, Note, RateMeasured, Record
 from fuel_gpu.calibration.table import Rate
 from fuel_gpu.device import HOST
 from fuel_gpu.probes.report import DeviceInfo
@@ -26,6 +33,8 @@ from fuel_gpu.probes.report import DeviceInfo
 _LAUNCH_WEIGHT, _COPIES_WEIGHT, _PRODUCT_WEIGHT, _STREAM_WEIGHT = 0.3, 3.0, 1.5, 1.0
 _OTHER_COPIES_WEIGHT: Final = 1.5
 """For kinds of host memory after the first, which plans are priced with."""
+
+_DUPLEX_WEIGHT: Final = 0.5
 
 _PEER_SHARE: Final = 4
 """A pair of devices gets this part of one device's time."""
@@ -38,7 +47,9 @@ def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iter
     """
     kinds = device.host_memory_kinds
     weights = [_OTHER_COPIES_WEIGHT if index else _COPIES_WEIGHT for index in range(len(kinds))]
+    duplex_kinds = device.duplex_memory_kinds if isinstance(device, DuplexDevice) else ()
     weight = _LAUNCH_WEIGHT + sum(weights)
+    weight += _DUPLEX_WEIGHT * len(duplex_kinds)
     weight += (_PRODUCT_WEIGHT + _STREAM_WEIGHT) * len(info.dtypes)
     budget = Budget(effort.budget_s, weight)
     neighbours = Neighbours()
@@ -51,19 +62,33 @@ def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iter
         launch = measure_launch(device, effort, budget.deadline(_LAUNCH_WEIGHT))
     except Exception as error:
         yield Note(text=f"launch overhead: {one_line(error)}; without it no rates are kept")
+    ends = (str(HOST), info.id)
     for memory, share in zip(kinds, weights, strict=True):
+        begin_watching(device)
         try:
             yield from measure_copies(
-                (str(HOST), info.id),
+                ends,
                 partial(device.copies, memory=memory),
                 effort.copy_sizes_bytes,
                 bound_bytes,
                 effort,
                 budget,
                 share,
+                conditions=partial(conditions_of, device),
             )
         except Exception as error:
             yield Note(text=f"copies, {memory}: {one_line(error)}")
+    if isinstance(device, DuplexDevice):
+        for memory in duplex_kinds:
+            yield Doing(what=f"copies both ways at once, {memory}", spent=budget.spent())
+            make, deadline = (
+                partial(device.both_ways, memory=memory),
+                budget.deadline(_DUPLEX_WEIGHT),
+            )
+            try:
+                yield from measure_duplex(device, ends, memory, make, bound_bytes, effort, deadline)
+            except Exception as error:
+                yield Note(text=f"copies both ways at once, {memory}: {one_line(error)}")
     if launch is not None:
         for dtype in info.dtypes:
             yield from _measure_dtype(info, device, dtype, launch, effort, budget)
@@ -74,18 +99,29 @@ def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iter
 def measure_peer(
     info: DeviceInfo, device: ConnectedDevice, other: DeviceInfo, effort: Effort
 ) -> Iterator[Record]:
-    """Measure copies between two devices of one backend."""
+    """Measure copies between two devices of one backend, one way at a time and both at once."""
     available = psutil.virtual_memory().available
     bound_bytes = min(size_bound_bytes(info, available), size_bound_bytes(other, available))
-    yield from measure_copies(
-        (info.id, other.id),
+    budget = Budget(effort.budget_s / _PEER_SHARE, _COPIES_WEIGHT + _DUPLEX_WEIGHT)
+    ends, memory = (info.id, other.id), ""
+    begin_watching(device)
+    for record in measure_copies(
+        ends,
         partial(device.peer_copies, other),
         effort.copy_sizes_bytes,
         bound_bytes,
         effort,
-        Budget(effort.budget_s / _PEER_SHARE, _COPIES_WEIGHT),
+        budget,
         _COPIES_WEIGHT,
-    )
+        conditions=partial(conditions_of, device),
+    ):
+        memory = record.memory if isinstance(record, CopyMeasured) else memory
+        yield record
+    if memory:
+        what = f"copies both ways at once, {memory}"
+        yield Doing(what=what, spent=budget.spent())
+        make, deadline = partial(device.peer_both_ways, other), budget.deadline(_DUPLEX_WEIGHT)
+        yield from measure_duplex(device, ends, memory, make, bound_bytes, effort, deadline)
 
 
 def measure_sizes(
@@ -151,9 +187,9 @@ def _attempt(
 def _rate(
     info: DeviceInfo, dtype: str, launch: Figure, flops: Figure | None, moved: Figure | None
 ) -> Rate:
-    flags = [f"launch: {flag}" for flag in launch.summary.flags]
-    flags += [f"flops: {flag}" for flag in flops.summary.flags] if flops else []
-    flags += [f"bytes: {flag}" for flag in moved.summary.flags] if moved else []
+    flags = [f"launch: {flag}" for flag in launch.flags]
+    flags += [f"flops: {flag}" for flag in flops.flags] if flops else []
+    flags += [f"bytes: {flag}" for flag in moved.flags] if moved else []
     return Rate(
         device=info.id,
         dtype=dtype,
@@ -170,5 +206,8 @@ def _rate(
         flops_kernel=flops.kernel if flops else "",
         bytes_kernel=moved.kernel if moved else "",
         flags=tuple(flags),
+        flops_conditions=flops.conditions if flops else None,
+        bytes_conditions=moved.conditions if moved else None,
+        launch_conditions=launch.conditions,
         measured=datetime.now(UTC).isoformat(timespec="seconds"),
     )

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from fuel_gpu.calibration.table import Point, Rate
+from fuel_gpu.calibration.table import Conditions, Duplex, Point, Rate
 from fuel_gpu.probes.report import DeviceInfo
 
 
@@ -39,12 +39,19 @@ class CopyMeasured(msgspec.Struct, frozen=True, kw_only=True, tag="copy"):
     size_bound_bytes: int
     point: Point
     measured: str
+    conditions: Conditions | None = None
 
 
 class RateMeasured(msgspec.Struct, frozen=True, kw_only=True, tag="rate"):
     """A device's rate in one dtype; a later record of the same dtype replaces it."""
 
     rate: Rate
+
+
+class DuplexMeasured(msgspec.Struct, frozen=True, kw_only=True, tag="duplex"):
+    """Copies both ways at once."""
+
+    duplex: Duplex
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, tag="note"):
@@ -57,4 +64,4 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
     """The child has measured all it was asked for."""
 
 
-Record = Doing | CopyMeasured | RateMeasured | Note | Finished
+Record = Doing | CopyMeasured | RateMeasured | DuplexMeasured | Note | Finished

@@ -2,7 +2,8 @@
 
 Format history
 --------------
-1   first format
+1   first format: devices, transfers, rates, notes; `duplex` (copies both ways at once), and the
+    `conditions` (link, clocks, throttling) under which a figure was measured
 """
 
 from typing import Literal, get_args
@@ -29,6 +30,27 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     system: str = ""
     cpu: str = ""
     python: str = ""
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a device's own counters said while something was measured; None for what none tells.
+
+    Parameters
+    ----------
+    link_generation, link_width
+        Of the device's PCI Express link under that load: the best that was seen. What it is at
+        idle, the probe's reading in the device's `details` says.
+    sm_clock_mhz, memory_clock_mhz
+        Lowest and highest clock that was seen.
+    throttled
+        Why the device held back its clocks, in words; empty if it did not.
+    """
+
+    link_generation: int | None = None
+    link_width: int | None = None
+    sm_clock_mhz: tuple[int, int] | None = None
+    memory_clock_mhz: tuple[int, int] | None = None
+    throttled: tuple[str, ...] = ()
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,6 +96,8 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         allocation); None where nothing was measured.
     measured
         When, as an ISO 8601 time; empty where nothing was measured.
+    conditions
+        Of the copies both ways, in which they were measured together.
     """
 
     src: str
@@ -85,6 +109,40 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     size_bound_bytes: int | None = None
     measured: str = ""
     notes: str = ""
+    conditions: Conditions | None = None
+
+
+class Duplex(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Copies from one device to another and back at the same time.
+
+    Parameters
+    ----------
+    ends
+        Ids of the two devices.
+    memory
+        As a `Transfer` has it.
+    bytes
+        Size of the copy in each direction.
+    bytes_per_ns
+        Bytes of both directions together over the time until both are done.
+    samples, interval
+        One figure a run, and the 95 % confidence interval of their median.
+    copy_engines
+        How many copies the device says that it does beside its kernels; with one, copies take
+        turns.
+    """
+
+    ends: tuple[str, str]
+    memory: str
+    bytes: int
+    bytes_per_ns: float
+    provenance: Provenance
+    samples: tuple[float, ...] = ()
+    interval: tuple[float, float] | None = None
+    flags: tuple[str, ...] = ()
+    copy_engines: int | None = None
+    measured: str = ""
+    conditions: Conditions | None = None
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -105,7 +163,9 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     flops_kernel, bytes_kernel
         Which variant of the kernel did best, by which clock where there are two, at what size.
     flags
-        What the samples show, such as ``flops: drift``.
+        What the samples and the conditions show, such as ``flops: drift`` or ``bytes: throttled``.
+    flops_conditions, bytes_conditions, launch_conditions
+        Under which each was measured.
     """
 
     device: str
@@ -123,6 +183,9 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     flops_kernel: str = ""
     bytes_kernel: str = ""
     flags: tuple[str, ...] = ()
+    flops_conditions: Conditions | None = None
+    bytes_conditions: Conditions | None = None
+    launch_conditions: Conditions | None = None
     measured: str = ""
     notes: str = ""
 
@@ -136,5 +199,6 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     devices: tuple[DeviceInfo, ...]
     transfers: tuple[Transfer, ...]
     rates: tuple[Rate, ...]
+    duplex: tuple[Duplex, ...] = ()
     notes: tuple[str, ...] = ()
     engine_crossover: int | None = None

@@ -5,16 +5,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from fuel_gpu.calibration.staleness import stale
-from fuel_gpu.calibration.table import Table
+from fuel_gpu.calibration.table import Conditions, Table
+from fuel_gpu.device import HOST
 from fuel_gpu.probes.finding import Finding
 from fuel_gpu.probes.report import ProbeReport
 
 _CALIBRATE: Final = "fuel-gpu calibrate"
-_THROTTLED = re.compile(r"throttl", re.IGNORECASE)
 _CAUSES: Final = (
     (
         re.compile(r"thermal|temperature|heat", re.IGNORECASE),
         "cool the card better (airflow, dust, fan), then",
+    ),
+    (
+        re.compile(r"control group", re.IGNORECASE),
+        "raise this container's CPU quota, then",
     ),
     (
         re.compile(r"power", re.IGNORECASE),
@@ -54,26 +58,34 @@ def table_findings(table: Table | None, report: ProbeReport) -> list[Finding]:
 
 
 def _throttled(table: Table) -> Iterator[Finding]:
-    """Find the measurements whose flags or notes tell of throttling."""
+    """Find the measurements under whose conditions the device held back its clocks."""
     said: dict[str, dict[str, None]] = {}
-    for rate in table.rates:
-        for words in (*rate.flags, rate.notes):
-            said.setdefault(rate.device, {})[f"{rate.dtype}, {words}"] = None
-    for transfer in table.transfers:
-        device = transfer.src if transfer.dst == "cpu:0" else transfer.dst
-        for words in (transfer.notes, *(flag for p in transfer.points for flag in p.flags)):
-            said.setdefault(device, {})[f"copies ({transfer.memory}), {words}"] = None
+    for device, what, conditions in _measured_under(table):
+        if conditions is not None and conditions.throttled:
+            phrase = f"{what} ({', '.join(conditions.throttled)})"
+            said.setdefault(device, {})[phrase] = None
     for device, phrases in said.items():
-        found = [phrase for phrase in phrases if _THROTTLED.search(phrase)]
-        if found:
-            text = "; ".join(found)
-            causes = [mend for cause, mend in _CAUSES if cause.search(text)]
-            yield Finding(
-                severity="warning",
-                subject=device,
-                what=f"it was throttled while it was measured: {text}",
-                remedy="; ".join([*causes, _CALIBRATE]).replace("then;", "then"),
-            )
+        text = "; ".join(phrases)
+        causes = [mend for cause, mend in _CAUSES if cause.search(text)]
+        yield Finding(
+            severity="warning",
+            subject=device,
+            what=f"it was throttled while it was measured: {text}",
+            remedy="; ".join([*causes, _CALIBRATE]).replace("then;", "then"),
+        )
+
+
+def _measured_under(table: Table) -> Iterator[tuple[str, str, Conditions | None]]:
+    """Give each figure's device, what it is, and its conditions."""
+    for rate in table.rates:
+        yield rate.device, f"{rate.dtype} compute", rate.flops_conditions
+        yield rate.device, f"{rate.dtype} memory", rate.bytes_conditions
+        yield rate.device, "launches", rate.launch_conditions
+    for transfer in table.transfers:
+        device = transfer.src if transfer.dst == str(HOST) else transfer.dst
+        yield device, f"{transfer.memory} copies", transfer.conditions
+    for duplex in table.duplex:
+        yield duplex.ends[1], f"{duplex.memory} copies both ways at once", duplex.conditions
 
 
 def _notes(table: Table) -> Iterator[Finding]:

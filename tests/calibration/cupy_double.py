@@ -15,6 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 LATENCY_NS = 2_000
+EVENT_NS = 1_500
+"""What recording an event costs the stream."""
+
 BYTES_PER_NS = {"pageable": 4.0, "pinned": 20.0, "device": 500.0, "peer": 100.0, "staged": 8.0}
 FLOPS_PER_NS = 1_000.0
 
@@ -49,6 +52,8 @@ class CupyDouble:
         How many cards there are.
     peers
         Whether the cards reach each other's memory.
+    copy_engines
+        How many copies with the host a card does at once, all streams together.
     lose_copies, spoil_products
         Faults: copies to the card do nothing; products are off by one.
     """
@@ -58,10 +63,12 @@ class CupyDouble:
         devices: int = 1,
         *,
         peers: bool = True,
+        copy_engines: int = 2,
         lose_copies: bool = False,
         spoil_products: bool = False,
     ) -> None:
-        self.devices, self.peers = devices, peers
+        self.devices, self.peers, self.copy_engines = devices, peers, copy_engines
+        self.engines_free_ns = [0.0] * copy_engines
         self.lose_copies, self.spoil_products = lose_copies, spoil_products
         self.current_device = 0
         self.streams: list[Stream] = []
@@ -83,6 +90,8 @@ class CupyDouble:
                 memcpyDeviceToDevice=D2D,
                 memcpyAsync=self._memcpy_async,
                 memcpyPeerAsync=self._memcpy_peer_async,
+                cudaDevAttrAsyncEngineCount=40,
+                deviceGetAttribute=lambda attribute, index: {40: self.copy_engines}[attribute],
                 deviceCanAccessPeer=self._can_access_peer,
                 deviceEnablePeerAccess=self._enable_peer_access,
             ),
@@ -149,7 +158,18 @@ class CupyDouble:
             moved = size
         if not (self.lose_copies and kind == H2D):
             ctypes.memmove(dst, src, size)
-        on.spend(LATENCY_NS + moved / BYTES_PER_NS[memory])
+        ns = LATENCY_NS + moved / BYTES_PER_NS[memory]
+        if kind == D2D:
+            on.spend(ns)
+        else:
+            self._copy_by_engine(on, ns)
+
+    def _copy_by_engine(self, stream: "Stream", ns: float) -> None:
+        """Let the engine that is free first do it, once the stream has come so far."""
+        engine = min(range(self.copy_engines), key=self.engines_free_ns.__getitem__)
+        stream.now_ns = max(stream.now_ns, self.engines_free_ns[engine])
+        stream.spend(ns)
+        self.engines_free_ns[engine] = stream.now_ns
 
     def _memcpy_peer_async(
         self, dst: int, dst_device: int, src: int, src_device: int, size: int, stream: int
@@ -263,6 +283,10 @@ class Stream:
     def synchronize(self) -> None:
         self.synchronized_ns = self.now_ns
 
+    def wait_event(self, event: "Event") -> None:
+        event.recorded()
+        self.now_ns = max(self.now_ns, event.at_ns)
+
     def __enter__(self) -> "Stream":
         self._double.current.append(self)
         return self
@@ -276,15 +300,23 @@ class Event:
 
     def __init__(self, double: CupyDouble) -> None:
         self._stream: Stream | None = None
+        self.device = double.current_device
         self.at_ns = 0.0
 
     def record(self, stream: Stream) -> None:
+        if stream.device != self.device:
+            raise CUDARuntimeError("cudaErrorInvalidResourceHandle: a stream of another device")
+        stream.spend(EVENT_NS)
         self._stream, self.at_ns = stream, stream.now_ns
 
-    def synchronize(self) -> None:
+    def recorded(self) -> Stream:
         if self._stream is None:
             raise CUDARuntimeError("cudaErrorInvalidResourceHandle: it was never recorded")
-        self._stream.synchronized_ns = max(self._stream.synchronized_ns, self.at_ns)
+        return self._stream
+
+    def synchronize(self) -> None:
+        stream = self.recorded()
+        stream.synchronized_ns = max(stream.synchronized_ns, self.at_ns)
 
     @property
     def happened(self) -> bool:
@@ -302,6 +334,8 @@ class MemoryPointer:
 
 
 def _elapsed_ms(start: Event, end: Event) -> float:
+    if start.device != end.device:
+        raise CUDARuntimeError("cudaErrorInvalidResourceHandle: events of two devices")
     if not (start.happened and end.happened):
         raise CUDARuntimeError("cudaErrorNotReady")
     return (end.at_ns - start.at_ns) / 1e6

@@ -3,8 +3,8 @@
 import msgspec
 
 from fuel_gpu.calibration.findings import Findings
-from fuel_gpu.calibration.records import CopyMeasured, RateMeasured
-from fuel_gpu.calibration.table import Point, Rate, Table
+from fuel_gpu.calibration.records import CopyMeasured, DuplexMeasured, RateMeasured
+from fuel_gpu.calibration.table import Conditions, Duplex, Point, Rate, Table
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
 
 
@@ -42,8 +42,18 @@ def copy(src: str, dst: str, size: int, ns: int) -> CopyMeasured:
     )
 
 
+def duplex(a: str, b: str, rate: float = 1.0) -> DuplexMeasured:
+    return DuplexMeasured(
+        duplex=Duplex(
+            ends=(a, b), memory="pinned", bytes=4096, bytes_per_ns=rate, provenance="measured"
+        )
+    )
+
+
 def measured_before() -> Table:
     findings = Findings(REPORT, None)
+    for ends in (("cpu:0", "cuda:0"), ("cpu:0", "cuda:1"), ("cuda:0", "cuda:1")):
+        findings.add_duplex(duplex(*ends))
     for name in ("cuda:0", "cuda:1"):
         findings.add_rate(rate(name))
         findings.add_rate(rate(name, "float16"))
@@ -63,6 +73,36 @@ def test_points_are_sorted_and_the_latest_of_a_size_counts() -> None:
     assert [(p.bytes, p.ns) for p in transfer.points] == [(4096, 100), (8192, 200)]
     assert transfer.curve.knot_ns == (50, 100, 200)
     assert (transfer.size_bound_bytes, transfer.provenance) == (2**28, "measured")
+
+
+def test_the_latest_conditions_stand_for_all_sizes() -> None:
+    findings = Findings(REPORT, None)
+    for size, generation in ((4096, 1), (8192, 4)):
+        record = copy("cpu:0", "cuda:0", size, size)
+        conditions = Conditions(link_generation=generation)
+        findings.add_copy(msgspec.structs.replace(record, conditions=conditions))
+    (transfer,) = findings.table().transfers
+    assert transfer.conditions == Conditions(link_generation=4)
+
+
+def test_copies_both_ways_stay_go_and_are_shared_like_any_other_figure() -> None:
+    findings = Findings(REPORT, measured_before())
+    findings.begin("cuda:0")
+    findings.add_copy(copy("cpu:0", "cuda:0", 4096, 1))
+    findings.add_copy(copy("cpu:0", "cuda:0", 8192, 2))
+    findings.add_duplex(duplex("cpu:0", "cuda:0", 5.0))
+    findings.complete("cuda:0")
+    findings.complete("cuda:1")
+    made = findings.table().duplex
+    assert {d.ends: d.bytes_per_ns for d in made} == {
+        ("cpu:0", "cuda:0"): 5.0,
+        ("cuda:0", "cuda:1"): 1.0,
+    }
+    findings.share("cuda:0", "cuda:1")
+    shared = [d for d in findings.table().duplex if d.ends == ("cpu:0", "cuda:1")]
+    assert [(d.bytes_per_ns, d.provenance) for d in shared] == [(5.0, "shared")]
+    gone = Findings(ProbeReport(devices=(CPU, GPU1)), measured_before())
+    assert [d.ends for d in gone.table().duplex] == [("cpu:0", "cuda:1")]
 
 
 def test_one_size_makes_no_curve() -> None:

@@ -17,7 +17,12 @@ FULL = Hop(CARD, Link(4, 16), Link(4, 16), Link(4, 16))
 IDLE = Hop(CARD, Link(1, 16), Link(4, 16), Link(4, 16))
 
 
-def link(*hops: Hop, carried: tuple[Carried, ...] = (), vendor: str = "NVIDIA") -> LinkHealth:
+def link(
+    *hops: Hop,
+    carried: tuple[Carried, ...] = (),
+    vendor: str = "NVIDIA",
+    loaded: Link | None = None,
+) -> LinkHealth:
     return LinkHealth(
         device="cuda:0",
         name="Some Card",
@@ -25,6 +30,7 @@ def link(*hops: Hop, carried: tuple[Carried, ...] = (), vendor: str = "NVIDIA") 
         hops=hops,
         gives_bytes_per_ns=min(hop.usable.bytes_per_ns for hop in hops),
         carried=carried,
+        loaded=loaded,
     )
 
 
@@ -108,6 +114,39 @@ def test_a_low_generation_under_load_is_a_problem() -> None:
             " carries 31.5 GB/s",
         )
     ]
+
+
+def test_what_was_recorded_under_load_counts_more_than_what_copies_suggest() -> None:
+    # Slow copies alone would say that the link never rose; the card's counters saw it risen.
+    risen = link(IDLE, carried=pinned(3.3, 3.1), loaded=Link(4, 16))
+    assert [severity for severity, _ in found(risen)] == ["note", "warning", "warning"]
+    assert found(risen)[0][1] == (
+        "its link is at PCIe 1 x16 now and can be PCIe 4 x16: idle links do so; under load it was"
+        " at PCIe 4 x16 and copies reached 3.3 GB/s"
+    )
+    # Copies at 7 GB/s are more than generation 1 carries, but generation 2 is no generation 4.
+    assert found(link(IDLE, carried=pinned(7.0, 7.0), loaded=Link(2, 16))) == [
+        (
+            "problem",
+            "its link stays at PCIe 2 x16 under load: copies reached 7 GB/s, where PCIe 4 x16"
+            " carries 31.5 GB/s",
+        )
+    ]
+
+
+def test_a_link_that_was_slow_under_load_is_named_even_if_it_is_fast_now() -> None:
+    (said,) = found(link(FULL, carried=pinned(7.0, 7.0), loaded=Link(2, 16)))
+    assert said[1].startswith("its link stays at PCIe 2 x16 under load")
+
+
+def test_lanes_that_come_back_under_load_are_no_problem() -> None:
+    narrow = Hop(CARD, Link(1, 8), Link(4, 16), Link(4, 16))
+    said = found(link(narrow, carried=pinned(13.0, 13.0), loaded=Link(4, 16)))
+    assert said[0] == (
+        "note",
+        "its link runs with 8 of 16 lanes to save power at idle: under load it was at PCIe 4 x16",
+    )
+    assert found(link(narrow, loaded=Link(4, 8)))[0][0] == "problem"
 
 
 @pytest.mark.parametrize(

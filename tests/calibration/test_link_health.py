@@ -8,7 +8,7 @@ import pytest
 from fuel_gpu.calibration.curves import line_curve
 from fuel_gpu.calibration.link_health import Carried, link_health
 from fuel_gpu.calibration.staleness import describe_machine
-from fuel_gpu.calibration.table import FORMAT_VERSION, Point, Table, Transfer
+from fuel_gpu.calibration.table import FORMAT_VERSION, Conditions, Point, Table, Transfer
 from fuel_gpu.probes.pcie import Hop, Link
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
 from fuel_gpu.probes.surroundings import PciGpu, Surroundings
@@ -104,6 +104,21 @@ def test_the_best_large_copy_of_any_door_counts() -> None:
     best = link.best(to_device=True)
     assert best is not None
     assert (best.memory, best.bytes_per_ns) == ("pinned", 4 * MIB / 200_000)
+
+
+def test_the_link_under_load_is_the_best_that_copies_with_the_host_saw() -> None:
+    saw = [Conditions(link_generation=generation, link_width=16) for generation in (1, 4, 3, 5)]
+    measured = table(
+        transfer("cpu:0", "cuda:0", "pageable", (64 * MIB, 2**24), conditions=saw[0]),
+        transfer("cpu:0", "cuda:0", "pinned", (64 * MIB, 2**22), conditions=saw[1]),
+        transfer("cuda:0", "cpu:0", "pinned", (64 * MIB, 2**22), conditions=saw[2]),
+        transfer("cuda:0", "opencl:0", "peer", (64 * MIB, 2**22), conditions=saw[3]),
+    )
+    (link,) = link_health(REPORT, Surroundings(), measured)
+    assert link.loaded == Link(4, 16)
+    nothing = transfer("cpu:0", "cuda:0", "pinned", (64 * MIB, 2**22), conditions=Conditions())
+    (link,) = link_health(REPORT, Surroundings(), table(nothing))
+    assert link.loaded is None
 
 
 def test_pinned_copies_are_the_best_even_if_others_look_faster() -> None:

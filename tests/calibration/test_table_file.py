@@ -12,7 +12,16 @@ from filelock import FileLock
 
 import fuel_gpu.calibration.table_file as table_file
 from fuel_gpu.calibration.curves import line_curve
-from fuel_gpu.calibration.table import FORMAT_VERSION, Machine, Point, Rate, Table, Transfer
+from fuel_gpu.calibration.table import (
+    FORMAT_VERSION,
+    Conditions,
+    Duplex,
+    Machine,
+    Point,
+    Rate,
+    Table,
+    Transfer,
+)
 from fuel_gpu.calibration.table_file import decode_table, encode_table, load_table, save_table
 from fuel_gpu.errors import TableError
 from fuel_gpu.probes.report import DeviceInfo
@@ -45,6 +54,19 @@ TABLE = Table(
             bytes_per_ns=500.0,
             launch_ns=5_000,
             provenance="measured",
+            flops_conditions=Conditions(sm_clock_mhz=(1095, 1410), throttled=("board limit",)),
+        ),
+    ),
+    duplex=(
+        Duplex(
+            ends=("cpu:0", "cuda:0"),
+            memory="pinned",
+            bytes=2**26,
+            bytes_per_ns=40.0,
+            provenance="measured",
+            samples=(39.0, 40.0, 41.0),
+            copy_engines=2,
+            conditions=Conditions(link_generation=4, link_width=16),
         ),
     ),
 )
@@ -156,6 +178,12 @@ def test_a_number_too_large_for_any_float_is_named() -> None:
         (("devices", 0, "backend"), "cuda", r"devices\[0\]\.backend"),
         (("rates", 0, "flops_interval"), [-1.0, 2.0], r"rates\[0\]\.flops_interval"),
         (("rates", 0, "bytes_samples"), [1.0, -2.0], r"rates\[0\]\.bytes_samples"),
+        (("duplex", 0, "ends", 1), "cuda:9", r"duplex\[0\]\.ends\[1\]"),
+        (("duplex", 0, "bytes"), 0, r"duplex\[0\]\.bytes"),
+        (("duplex", 0, "bytes_per_ns"), 0.0, r"duplex\[0\]\.bytes_per_ns"),
+        (("duplex", 0, "interval"), [2.0, 1.0], r"duplex\[0\]\.interval"),
+        (("duplex", 0, "samples"), [-1.0], r"duplex\[0\]\.samples"),
+        (("duplex", 0, "conditions", "sm_clock_mhz"), [1], r"conditions\.sm_clock_mhz"),
         (("devices", 0, "memory_bytes"), -1, r"devices\[0\]\.memory_bytes"),
     ],
 )
@@ -178,6 +206,7 @@ def test_falling_knots_are_refused() -> None:
         ("devices", "id cpu:0"),
         ("transfers", r"pair cpu:0 -> cuda:0 \(pageable\)"),
         ("rates", "device, dtype cuda:0 float32"),
+        ("duplex", r"pair cpu:0 and cuda:0 \(pinned\)"),
     ],
 )
 def test_what_occurs_twice_is_refused(name: str, what: str) -> None:

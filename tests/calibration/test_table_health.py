@@ -6,7 +6,14 @@ import pytest
 
 from fuel_gpu.calibration.curves import line_curve
 from fuel_gpu.calibration.staleness import describe_machine
-from fuel_gpu.calibration.table import FORMAT_VERSION, Point, Rate, Table, Transfer
+from fuel_gpu.calibration.table import (
+    FORMAT_VERSION,
+    Conditions,
+    Duplex,
+    Rate,
+    Table,
+    Transfer,
+)
 from fuel_gpu.calibration.table_health import table_findings
 from fuel_gpu.probes.finding import Finding
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
@@ -60,47 +67,65 @@ def rate(**fields: Any) -> Rate:
 
 
 @pytest.mark.parametrize(
-    ("words", "remedy"),
+    ("reason", "remedy"),
     [
         (
-            "flops: throttled (thermal slowdown)",
+            "hardware thermal slowdown",
             "cool the card better (airflow, dust, fan), then fuel-gpu calibrate",
         ),
         (
-            "flops: throttled by its power cap",
+            "software power cap",
             "nvidia-smi -q -d POWER shows the limit and nvidia-smi -pl raises it where the card"
             " allows; check its power cables; then fuel-gpu calibrate",
         ),
-        ("bytes: throttled", "fuel-gpu calibrate"),
+        (
+            "CPU quota of the control group",
+            "raise this container's CPU quota, then fuel-gpu calibrate",
+        ),
+        ("board limit", "fuel-gpu calibrate"),
     ],
 )
-def test_throttling_that_the_table_records_is_a_warning(words: str, remedy: str) -> None:
-    expected = Finding(
-        severity="warning",
-        subject="cuda:0",
-        what=f"it was throttled while it was measured: float32, {words}",
-        remedy=remedy,
-    )
-    assert table_findings(table(rates=(rate(flags=("bytes: drift", words)),)), REPORT) == [expected]
-    assert table_findings(table(rates=(rate(notes=words),)), REPORT) == [expected]
+def test_throttling_that_the_table_records_is_a_warning(reason: str, remedy: str) -> None:
+    throttled = Conditions(link_generation=4, throttled=(reason,))
+    measured = rate(flops_conditions=throttled, bytes_conditions=Conditions())
+    assert table_findings(table(rates=(measured,)), REPORT) == [
+        Finding(
+            severity="warning",
+            subject="cuda:0",
+            what=f"it was throttled while it was measured: float32 compute ({reason})",
+            remedy=remedy,
+        )
+    ]
 
 
 def test_throttled_copies_are_their_cards() -> None:
-    points = tuple(Point(bytes=size, ns=1, flags=("throttled",)) for size in (1, 2))
-    copies = (
+    conditions = Conditions(throttled=("board limit", "reliability limit"))
+    copies = tuple(
         Transfer(
             src=src,
             dst=dst,
             memory="pinned",
-            points=points,
+            points=(),
             curve=line_curve(0, 1.0),
             provenance="measured",
+            conditions=conditions,
         )
         for src, dst in (("cpu:0", "cuda:0"), ("cuda:0", "cpu:0"))
     )
-    (finding,) = table_findings(table(transfers=tuple(copies)), REPORT)
+    duplex = Duplex(
+        ends=("cpu:0", "cuda:0"),
+        memory="pinned",
+        bytes=1,
+        bytes_per_ns=1.0,
+        provenance="measured",
+        conditions=conditions,
+    )
+    (finding,) = table_findings(table(transfers=copies, duplex=(duplex,)), REPORT)
     assert finding.subject == "cuda:0"
-    assert finding.what == ("it was throttled while it was measured: copies (pinned), throttled")
+    assert finding.what == (
+        "it was throttled while it was measured: pinned copies (board limit, reliability limit);"
+        " pinned copies both ways at once (board limit, reliability limit)"
+    )
 
 
 def test_what_the_table_notes_is_passed_on() -> None:

@@ -1,7 +1,7 @@
 /* A stand-in for libnvidia-ml.so.1 with three cards, for the functions that the probe calls.
  *
  * Signatures and structures are those of nvml.h. NVML_STAND_IN_INIT gives the error with which
- * nvmlInit fails. Card 0: a healthy PCIe 4 x16 card at idle. Card 1: trained down to x4, four
+ * nvmlInit fails. With NVML_STAND_IN_LOADED card 0 is under load, and its power is capped. Card 0: a healthy PCIe 4 x16 card at idle. Card 1: trained down to x4, four
  * NVLinks, in MIG mode. Card 2: fallen off the bus.
  */
 #include <stdio.h>
@@ -24,6 +24,7 @@ static const char *const uuids[CARDS] = {"GPU-11111111-2222-3333-4444-5555555555
 static const char *const bus_ids[CARDS] = {"00000000:3B:00.0", "00000000:AF:00.0", ""};
 static int cards[CARDS] = {0, 1, 2};
 
+static int loaded(void) { return getenv("NVML_STAND_IN_LOADED") != NULL; }
 static int lost(int *card) { return *card == LOST; }
 
 int nvmlInitWithFlags(unsigned flags) {
@@ -41,6 +42,22 @@ int nvmlDeviceGetCount_v2(unsigned *count) { *count = CARDS; return SUCCESS; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, int **card) {
     if (index >= CARDS) return NOT_FOUND;
     *card = &cards[index];
+    return SUCCESS;
+}
+int nvmlDeviceGetHandleByPciBusId_v2(const char *address, int **card) {
+    if (strcmp(address, "0000:3b:00.0") == 0) *card = &cards[0];
+    else if (strcmp(address, "0000:af:00.0") == 0) *card = &cards[1];
+    else return NOT_FOUND;
+    return SUCCESS;
+}
+int nvmlDeviceGetClockInfo(int *card, int type, unsigned *mhz) {
+    if (*card == 1 || (type != 1 && type != 2)) return NOT_SUPPORTED;
+    *mhz = type == 2 ? 1215 : loaded() ? 1095 : 210;
+    return SUCCESS;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(int *card, unsigned long long *reasons) {
+    if (*card == 1) return NOT_SUPPORTED;
+    *reasons = loaded() ? 0x4 : 0x1; /* a power cap; idle */
     return SUCCESS;
 }
 int nvmlDeviceGetName(int *card, char *text, unsigned length) {
@@ -75,7 +92,7 @@ int nvmlDeviceGetCudaComputeCapability(int *card, int *major, int *minor) {
 int nvmlDeviceGetMaxPcieLinkGeneration(int *card, unsigned *v) { (void)card; *v = 4; return SUCCESS; }
 int nvmlDeviceGetMaxPcieLinkWidth(int *card, unsigned *v) { (void)card; *v = 16; return SUCCESS; }
 int nvmlDeviceGetCurrPcieLinkGeneration(int *card, unsigned *v) {
-    *v = *card == 0 ? 1 : 4;
+    *v = *card == 0 && !loaded() ? 1 : 4;
     return SUCCESS;
 }
 int nvmlDeviceGetCurrPcieLinkWidth(int *card, unsigned *v) {

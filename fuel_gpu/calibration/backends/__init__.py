@@ -3,8 +3,9 @@
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, cast, runtime_checkable
 
+from fuel_gpu.calibration.table import Conditions
 from fuel_gpu.probes import registry
 from fuel_gpu.probes.report import DeviceInfo
 
@@ -74,11 +75,49 @@ class OpenDevice(Protocol):
         """Copy an array of `nbytes`, a multiple of a MiB. Amount 2 `nbytes`: read and written."""
 
 
-class ConnectedDevice(OpenDevice, Protocol):
+@runtime_checkable
+class WatchedDevice(Protocol):
+    """A device whose own counters are read while it is measured."""
+
+    def watch(self) -> None:
+        """Begin a figure: forget what was seen so far."""
+
+    def conditions(self) -> Conditions | None:
+        """Give what was seen since then; None if nothing was."""
+
+
+def begin_watching(device: object) -> None:
+    """Let a device that can be watched forget what was seen before."""
+    if isinstance(device, WatchedDevice):
+        device.watch()
+
+
+def conditions_of(device: object) -> Conditions | None:
+    """Give what was seen of a device since; None if it cannot be watched."""
+    return device.conditions() if isinstance(device, WatchedDevice) else None
+
+
+@runtime_checkable
+class DuplexDevice(Protocol):
+    """A device that copies to the host and from it at the same time."""
+
+    duplex_memory_kinds: tuple[str, ...]
+
+    def copy_engines(self) -> int | None:
+        """How many copies the device says that it does beside its kernels."""
+
+    def both_ways(self, nbytes: int, memory: str) -> Workload:
+        """Copy `nbytes` each way at once. Amount 2 `nbytes`."""
+
+
+class ConnectedDevice(OpenDevice, DuplexDevice, Protocol):
     """A device that copies to others of its backend without the caller's help."""
 
     def peer_copies(self, other: DeviceInfo, largest_bytes: int) -> Copies:
         """Allocate for copies to `other` (upload) and from it."""
+
+    def peer_both_ways(self, other: DeviceInfo, nbytes: int) -> Workload:
+        """Copy `nbytes` to `other` and as many from it at once. Amount 2 `nbytes`."""
 
 
 CONNECTED_BACKENDS: Final = ("cuda",)
