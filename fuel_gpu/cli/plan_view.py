@@ -55,7 +55,7 @@ def notes(plan: Plan) -> list[str]:
                 provenances[provenance] += 1
                 cost = points.costs[points.point[row]]
                 if cost.estimated:
-                    reasons["their bytes alone: their operator has no formula"] += 1
+                    reasons[cost.estimate] += 1
             else:
                 compared.setdefault(provenance, set()).add(str(choice.device))
     transfers = TableTransfers(plan.table)
@@ -71,7 +71,7 @@ def notes(plan: Plan) -> list[str]:
     for other in sorted(compared.keys() - provenances.keys() - {"measured"}):
         names = ", ".join(sorted(compared[other]))
         listed.append(f"what {names} would take is priced from {_MEANING[other]}")
-    listed += [f"{plural(n, 'node')} estimated from {why}" for why, n in reasons.items()]
+    listed += [f"{plural(n, 'node')} estimated: {why}" for why, n in reasons.items()]
     used = {str(device) for device in plan.problem.devices}
     listed += [f"the table says: {n}" for n in plan.table.notes if n.split(": ")[0] in used]
     return listed
@@ -231,8 +231,8 @@ def print_explanation(plan: Plan, explanation: Explanation) -> None:
         out.print(f"{heading}: {explanation.note}")
         return
     work = f"{format_flops(explanation.flops)}, {format_bytes(explanation.bytes_moved)} moved"
-    if explanation.estimated:
-        work += ", estimated"
+    if explanation.estimate:
+        work += f", estimated: {explanation.estimate}"
     out.print(f"{heading} runs on {explanation.device}: {work}")
     out.print()
     table = _table("Device", "Kernel", "Time>", "Digits>", "Accuracy>", "Rates", "")

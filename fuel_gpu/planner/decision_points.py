@@ -13,8 +13,10 @@ from fuel_gpu.graph.arena import Graph, Node, NodeId, TensorType
 from fuel_gpu.kernels.binding import BindingTable, stored_dtype
 from fuel_gpu.kernels.costs import OperationCost, operands_of, operation_cost
 from fuel_gpu.kernels.terms import summed_terms
+from fuel_gpu.numbers import U64_MAX
 from fuel_gpu.planner.alternative_set import AlternativeSet, DecisionContext
 from fuel_gpu.planner.candidate import Candidate, composite_ns_arrays
+from fuel_gpu.planner.cost_vector import precision_digits
 from fuel_gpu.planner.filters import apply_filter_chain
 from fuel_gpu.planner.judge import (
     Judge,
@@ -99,9 +101,8 @@ class DecisionPoints:
         choice = self.choice(row)
         if self.measured[row]:
             measured = replace(choice, launch_ns=int(self.static_ns[row]))
-            return measured.candidate(0, 0, inbound_transfer_ns)
-        cost = self.costs[self.point[row]]
-        return choice.candidate(cost.flops, cost.bytes_moved, inbound_transfer_ns)
+            return measured.candidate(OperationCost(0, 0), inbound_transfer_ns)
+        return choice.candidate(self.costs[self.point[row]], inbound_transfer_ns)
 
 
 def decision_points(
@@ -192,7 +193,7 @@ def decision_points(
         static_ns=composite_ns_arrays(
             np.array([cost.flops for cost in costs], np.uint64)[point],
             moved,
-            by_row("launch_ns", np.uint64),
+            launch_overheads_ns(by_row("launch_ns", np.uint64), costs, point),
             by_row("flops_per_ns", np.float64),
             by_row("bytes_per_ns", np.float64),
             xp=np,
@@ -204,6 +205,17 @@ def decision_points(
         devices=devices,
     )
     return points if options.judge is None else _judged(points, options.judge)
+
+
+def launch_overheads_ns(
+    launch_ns: NDArray[np.uint64], costs: Sequence[OperationCost], point: NDArray[np.intp]
+) -> NDArray[np.uint64]:
+    """Multiply each row's launch overhead by the kernels that its node launches, saturating."""
+    launches = np.array([cost.launches for cost in costs], np.uint64)[point]
+    if not len(launches) or int(launches.max()) == 1:
+        return launch_ns
+    most = np.uint64(U64_MAX) // np.maximum(launch_ns, np.uint64(1))
+    return np.where(launches > most, np.uint64(U64_MAX), launch_ns * launches)
 
 
 def decision_context(node: Node, input_types: tuple[TensorType, ...]) -> DecisionContext:
@@ -268,14 +280,18 @@ def _filtered(
     """Apply the filter chain to a node's choices and give the columns that it keeps."""
     if not options.filters:
         return np.arange(len(choices), dtype=np.intp)
-    candidates = [choice.candidate(cost.flops, cost.bytes_moved) for choice in choices]
+    candidates = [choice.candidate(cost) for choice in choices]
     column_of = {id(candidate): column for column, candidate in enumerate(candidates)}
     alternatives = AlternativeSet.from_candidates(candidates)
     alternatives.set_context(context)
     try:
         apply_filter_chain(alternatives, options.filters)
     except PlanError as error:
-        raise PlanError(f"node {describe(node_id, graph.node(node_id))}: {error}") from error
+        most = max(precision_digits(choice.precision) for choice in choices)
+        raise PlanError(
+            f"node {describe(node_id, graph.node(node_id))}: {error}; its kernels here promise "
+            f"{most} digits at most"
+        ) from error
     return np.array([column_of[id(candidate)] for candidate in alternatives], np.intp)
 
 

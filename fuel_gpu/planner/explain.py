@@ -75,7 +75,7 @@ class Explanation:
     device: Device | None
     flops: int
     bytes_moved: int
-    estimated: bool
+    estimate: str
     pinned: bool
     note: str
     candidates: tuple[ExplainedCandidate, ...]
@@ -94,7 +94,7 @@ def explain(plan: Plan, name: str) -> Explanation:
     node = plan.graph.node(node_id)
     if node_id not in plan.rows:
         return Explanation(
-            node.name, node.op, None, 0, 0, False, False, _no_kernel(plan, node_id), (), ()
+            node.name, node.op, None, 0, 0, "", False, _no_kernel(plan, node_id), (), ()
         )
     step = plan.problem.nodes.index(node_id)
     points = plan.execution.retained[node_id].points
@@ -106,7 +106,7 @@ def explain(plan: Plan, name: str) -> Explanation:
         device=plan.device_of(step),
         flops=cost.flops,
         bytes_moved=cost.bytes_moved,
-        estimated=cost.estimated,
+        estimate=cost.estimate,
         pinned=len(plan.rows[node_id]) == 1,
         note="",
         candidates=_candidates(plan, node_id, step, point),

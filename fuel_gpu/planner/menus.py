@@ -13,7 +13,9 @@ from fuel_gpu.dtypes import UNIT_ROUNDOFF
 from fuel_gpu.errors import PlanError
 from fuel_gpu.graph.arena import Graph, Node, NodeId, TensorType
 from fuel_gpu.kernels.binding import BindingTable, Kernel, stored_dtype
+from fuel_gpu.kernels.costs import OperationCost
 from fuel_gpu.kernels.precision import CostEstimate, PrecisionGuarantee
+from fuel_gpu.numbers import saturating_mul
 from fuel_gpu.planner.candidate import Candidate, Rates, prior_rates
 from fuel_gpu.planner.cost_vector import accuracy_class, precision_digits
 from fuel_gpu.planner.options import PlanOptions
@@ -34,12 +36,13 @@ class Choice:
     provenance: Provenance
     stored: str
 
-    def candidate(self, flops: int, bytes_moved: int, inbound_transfer_ns: int = 0) -> Candidate:
+    def candidate(self, cost: OperationCost, inbound_transfer_ns: int = 0) -> Candidate:
         """Price the choice for a node's work."""
+        overhead_ns = saturating_mul(self.launch_ns, cost.launches)
         return Candidate(
             device=self.device,
             backend=self.kernel.backend,
-            static_cost=CostEstimate(flops, bytes_moved, self.launch_ns),
+            static_cost=CostEstimate(cost.flops, cost.bytes_moved, overhead_ns),
             precision=self.precision,
             inbound_transfer_ns=inbound_transfer_ns,
             kernel_source=self.kernel.name,

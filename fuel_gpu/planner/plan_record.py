@@ -19,7 +19,7 @@ FORMAT_VERSION = 1
 
 
 class NodeRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A node that a kernel runs. `estimated`: its operator has no formula, bytes alone price it."""
+    """A node that a kernel runs. `estimated`: no formula, or a shape or trip count is assumed."""
 
     name: str
     op: str

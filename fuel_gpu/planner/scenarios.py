@@ -18,7 +18,11 @@ from fuel_gpu.kernels.binding import BindingTable, default_bindings
 from fuel_gpu.numbers import U64_MAX
 from fuel_gpu.planner.arguments import checked_graph_and_tables, find_node
 from fuel_gpu.planner.candidate import composite_ns_arrays
-from fuel_gpu.planner.decision_points import DecisionPoints, decision_points
+from fuel_gpu.planner.decision_points import (
+    DecisionPoints,
+    decision_points,
+    launch_overheads_ns,
+)
 from fuel_gpu.planner.menus import Choice, choice_rates, describe
 from fuel_gpu.planner.options import PlanOptions
 from fuel_gpu.planner.placement_batch import place_batch
@@ -217,7 +221,7 @@ def _node_times(
         row_ns = composite_ns_arrays(
             flops,
             points.bytes_moved,
-            columns[:, 2].astype(np.uint64),
+            launch_overheads_ns(columns[:, 2].astype(np.uint64), points.costs, points.point),
             columns[:, 0],
             columns[:, 1],
             xp=np,

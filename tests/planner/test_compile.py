@@ -4,14 +4,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from small_graphs import CPU, GPU
 
+from fuel_gpu.calibration.rates import Rates
 from fuel_gpu.device import Device
 from fuel_gpu.errors import PlanError
 from fuel_gpu.graph.arena import Graph, Node, NodeId, TensorType
 from fuel_gpu.kernels.binding import default_bindings
+from fuel_gpu.kernels.costs import OperationCost
 from fuel_gpu.planner.compile import compile_plan
+from fuel_gpu.planner.decision_points import launch_overheads_ns
 from fuel_gpu.planner.execution_plan import ExecutionPlan
 from fuel_gpu.planner.filters import Filter, precision_floor
 from fuel_gpu.planner.options import PlanOptions
@@ -266,3 +270,28 @@ class TestReuse:
             plan.check(made.graph)
         with pytest.raises(PlanError, match="compile it again"):
             compiled(made.graph, replace(ON_CPU, reuse_plan=plan))
+
+
+class TestLaunches:
+    def test_a_loop_launches_its_body_once_a_trip(self) -> None:
+        body = chain("Relu", "Relu")
+        graph = Graph()
+        x = graph.push(Node("Input", (), FLOATS, "input", "x"))
+        loop = graph.push(
+            Node("Loop", (x,), FLOATS, "kernel", "loop", {"trip_count": 1000}, (body.graph,))
+        )
+        graph.outputs = [loop]
+        rates = {CPU: {"float32": Rates(1e9, 1e9, 700, "measured")}}
+        options = PlanOptions(devices=(CPU,), pinned_device=CPU, rates=rates)
+        found = compiled(graph, options).alternatives(loop)
+        assert found is not None
+        assert found.winner is not None
+        assert found.winner.static_cost.kernel_overhead_ns == 2 * 1000 * 700
+        assert found.winner.time_ns == 2 * 1000 * 700
+
+    def test_overheads_saturate(self) -> None:
+        costs = [OperationCost(0, 0), OperationCost(0, 0, launches=2**63)]
+        overheads = launch_overheads_ns(
+            np.array([5, 7, 0], np.uint64), costs, np.array([0, 1, 1], np.intp)
+        )
+        assert overheads.tolist() == [5, 2**64 - 1, 0]

@@ -131,7 +131,10 @@ def test_no_kernel_narrower_than_the_model_unless_digits_are_stated() -> None:
 
 
 def test_a_floor_that_nothing_meets_names_the_node() -> None:
-    with pytest.raises(PlanError, match=r"node first \(MatMul\): filter 'precision floor'"):
+    with pytest.raises(
+        PlanError,
+        match=r"node first \(MatMul\): filter 'precision floor' .* promise \d+ digits at most",
+    ):
         plan(two_products(), a_table(), precision_digits=18)
 
 
