@@ -14,6 +14,7 @@ from fuel_gpu.kernels import (
     costs_recurrent,
     costs_reductions,
 )
+from fuel_gpu.kernels.arity import least_inputs
 from fuel_gpu.kernels.operands import FlopFormula, Operands
 from fuel_gpu.numbers import saturate
 
@@ -73,7 +74,7 @@ def operation_cost(graph: Graph, node_id: NodeId) -> OperationCost:
     Raises
     ------
     PlanError
-        If the shapes do not fit the operator, as in a damaged model.
+        If inputs are missing or their shapes do not fit the operator, as in a damaged model.
     """
     node = graph.node(node_id)
     if node.kind != "kernel":
@@ -82,6 +83,11 @@ def operation_cost(graph: Graph, node_id: NodeId) -> OperationCost:
         return _nested(node)
     operands = operands_of(graph, node_id)
     formula = FLOPS.get(node.op)
+    if formula and len(operands.inputs) < least_inputs(node.op):
+        raise PlanError(
+            f"node {node.name or node_id} ({node.op}) cannot be priced: it has "
+            f"{len(operands.inputs)} input(s) and needs at least {least_inputs(node.op)}"
+        )
     moved = costs_movement.BYTES.get(node.op)
     try:
         flops = formula(operands) if formula else 0

@@ -13,7 +13,7 @@ ROWS = f32(2, 7, 64)  # 896 elements
     [("QuickGelu", 13), ("FastGelu", 15), ("BiasGelu", 13), ("BiasAdd", 2), ("RotaryEmbedding", 3)],
 )
 def test_elementwise(op: str, each: int) -> None:
-    assert flops(f"com.microsoft.{op}", [ROWS, f32(64)], ROWS) == each * 896
+    assert flops(f"com.microsoft.{op}", [ROWS, f32(64), ROWS], ROWS) == each * 896
 
 
 def test_residual_normalisation() -> None:
