@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fuel_gpu.calibration.curves import CurveTimes, line_curve
 from fuel_gpu.calibration.table import FORMAT_VERSION, Machine, Point, Rate, Table, Transfer
-from fuel_gpu.calibration.table_file import encode_table
+from fuel_gpu.calibration.table_text import encode_table
 from fuel_gpu.probes.report import DeviceInfo
 
 GIB = 2**30

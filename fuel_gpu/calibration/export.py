@@ -13,7 +13,7 @@ from fuel_gpu.calibration.export_matrix import MATRIX_SIZE_BYTES
 from fuel_gpu.calibration.export_starpu import starpu_files
 from fuel_gpu.calibration.plot import plot_curves
 from fuel_gpu.calibration.table import Table
-from fuel_gpu.calibration.table_file import encode_table
+from fuel_gpu.calibration.table_text import encode_table
 from fuel_gpu.errors import UsageError
 
 FORMATS: Final = ("json", "csv", "markdown", "fuel-bandwidth", "starpu", "png", "svg")

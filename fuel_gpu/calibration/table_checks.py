@@ -125,7 +125,8 @@ def _curve_problems(curve: Curve, where: str) -> Iterator[str]:
 def _rate_problems(rate: Rate, ids: list[str], where: str) -> Iterator[str]:
     yield from _unknown(rate.device, ids, f"{where}.device")
     if rate.dtype not in _DTYPES:
-        yield f"{rate.dtype!r} is no dtype; known are {', '.join(sorted(_DTYPES))} - at `{where}.dtype`"
+        known = ", ".join(sorted(_DTYPES))
+        yield f"{rate.dtype!r} is no dtype; known are {known} - at `{where}.dtype`"
     yield from _date_problems(rate.measured, f"{where}.measured")
     if rate.flops_per_ns is not None:
         yield from _figure(rate.flops_per_ns, _FASTEST_FLOPS_PER_NS, f"{where}.flops_per_ns")

@@ -1,19 +1,22 @@
-"""The table's file: read with every value checked, written so that no earlier table is lost."""
+"""The table's file: where it lies, how it is read, and how it is held while it is written."""
 
-import json
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-import msgspec
-from filelock import FileLock, Timeout
+from fuel_gpu.calibration.table import Table
+from fuel_gpu.calibration.table_target import checked_target, locked, replace_target
+from fuel_gpu.calibration.table_text import decode_table, encode_table
+from fuel_gpu.errors import TableError, UsageError
 
-from fuel_gpu.calibration.table import FORMAT_VERSION, Table
-from fuel_gpu.calibration.table_checks import impossible_value
-from fuel_gpu.errors import TableError
-from fuel_gpu.files import replace_atomically
+MAX_BYTES: Final = 256 << 20
+"""No table is as large: one of eight cards, measured in full, has some ten MiB."""
 
-_MEND = "mend that field, or run `fuel-gpu calibrate` to measure again"
-_LOCK_TIMEOUT_S = 30.0
+_LOCK_WAIT_S = 5.0
+"""A table is written in milliseconds; who holds it for longer is measuring."""
 
 
 def default_table_path() -> Path:
@@ -29,43 +32,50 @@ def load_table(path: Path | str | None = None) -> Table:
     Parameters
     ----------
     path
-        A table's file; None for this machine's own.
+        A table's file, or a pipe; None for this machine's own.
 
     Raises
     ------
+    UsageError
+        If `path` is no path.
     TableError
         If the file is missing, is not a table, or holds an impossible value; the message names the
         file, the field and what to do.
     """
-    file = default_table_path() if path is None else Path(path)
+    file = _named_file(path)
     try:
-        text = file.read_bytes()
+        text = read_text(file)
     except FileNotFoundError:
         hint = "run `fuel-gpu calibrate` to make it" if path is None else "is the path right?"
         raise TableError(f"{file}: there is no such table; {hint}") from None
-    except OSError as error:
-        raise TableError(f"{file}: cannot be read: {error.strerror or error}") from None
     return decode_table(text, name=str(file))
 
 
-def decode_table(text: bytes, *, name: str = "table") -> Table:
-    """Read a table from the text of its file; `name` stands for the file in messages.
+def read_text(file: Path) -> bytes:
+    """Read what may be a table: a file or a pipe of at most `MAX_BYTES`.
 
     Raises
     ------
+    FileNotFoundError
+        If there is nothing.
     TableError
-        As `load_table`.
+        If it is a folder or a device, too large, or cannot be read.
     """
-    _check_version(text, name)
     try:
-        table = msgspec.json.decode(text, type=Table)
-    except msgspec.ValidationError as error:
-        raise TableError(f"{name}: {error}; {_MEND}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TableError(f"{name}: {_malformed(text, str(error))}") from None
-    if (wrong := impossible_value(table)) is not None:
-        raise TableError(f"{name}: {wrong}; {_MEND}")
-    return table
+        mode = file.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise TableError(f"{file}: cannot be read: it is a folder; name a table's file")
+        if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
+            raise TableError(f"{file}: cannot be read: it is neither a file nor a pipe")
+        with file.open("rb") as stream:
+            text = stream.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise TableError(f"{file}: cannot be read: {_words(error)}") from None
+    if len(text) > MAX_BYTES:
+        raise TableError(f"{file}: larger than {MAX_BYTES >> 20} MiB, which no table is")
+    return text
 
 
 def save_table(table: Table, path: Path | str | None = None) -> Path:
@@ -85,71 +95,57 @@ def save_table(table: Table, path: Path | str | None = None) -> Path:
 
     Raises
     ------
+    UsageError
+        If `table` is no table or `path` no path.
     TableError
-        If it cannot be written; the earlier table, if there was one, is still there.
+        If the table holds what `load_table` would refuse, or the file cannot be written; the
+        earlier table, if there was one, is still there.
     """
-    file = default_table_path() if path is None else Path(path)
-    text = encode_table(table)
-    try:
-        file = file.resolve()  # a link stays a link; what it points to is replaced
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(file.with_name(f".{file.name}.lock"), timeout=_LOCK_TIMEOUT_S):
-            replace_atomically(file, text)
-    except Timeout:
-        raise TableError(
-            f"{file}: another process holds its lock; the table was not written. "
-            "Wait for it to end, or name another file with --table"
-        ) from None
-    except OSError as error:
-        raise TableError(
-            f"{file}: cannot be written: {error.strerror or error}; an earlier table is kept. "
-            "Free some space, or name another file with --table"
-        ) from None
+    file = _named_file(path)
+    encode_table(table, name=str(file))  # before anything is made for it
+    with hold_table(file, wait_s=_LOCK_WAIT_S) as save:
+        return save(table)
+
+
+@contextmanager
+def hold_table(path: Path, *, wait_s: float = 0.0) -> Iterator[Callable[[Table], Path]]:
+    """Hold a table's file for oneself, and give what saves a table there.
+
+    Whoever measures holds the file from before the first measurement to after the last, so that
+    two that measure at once neither lose each other's figures nor disturb them.
+
+    Parameters
+    ----------
+    path
+        The file; it and its folder may be missing.
+    wait_s
+        Seconds to wait for whoever holds it.
+
+    Raises
+    ------
+    TableError
+        If it cannot be written, or another process holds it; from the given function too.
+    """
+    target = checked_target(path)
+    with locked(target, wait_s):
+
+        def save(table: Table) -> Path:
+            replace_target(target, encode_table(table, name=str(target)))
+            return target
+
+        yield save
+
+
+def _named_file(path: object) -> Path:
+    if path is None:
+        return default_table_path()
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError(f"path: {path!r} is no path of a table's file")
+    file = Path(path)
+    if file == Path():
+        raise UsageError("the table's path is empty, or the folder one is in: name a file")
     return file
 
 
-def encode_table(table: Table) -> bytes:
-    """Give the text of a table's file."""
-    return msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n"
-
-
-def _check_version(text: bytes, name: str) -> None:
-    """Refuse another format by its number, before its fields look wrong."""
-
-    class Head(msgspec.Struct):
-        version: int
-
-    try:
-        version = msgspec.json.decode(text, type=Head).version
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return
-    if version != FORMAT_VERSION:
-        raise TableError(
-            f"{name}: version is {version}, this fuel-gpu reads {FORMAT_VERSION}; "
-            "run `fuel-gpu calibrate` to measure again"
-        )
-
-
-def _malformed(text: bytes, error: str) -> str:
-    """Say what is wrong with text that is not JSON; NaN and Infinity get their field's name."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return (
-            f"not a whole JSON document ({error}): truncated or damaged; "
-            "run `fuel-gpu calibrate` to measure again"
-        )
-    where = _path_of_non_finite(document, "$")
-    return f"a number is not finite - at `{where}`; {_MEND}" if where else f"{error}; {_MEND}"
-
-
-def _path_of_non_finite(value: Any, path: str) -> str | None:
-    if isinstance(value, float):
-        return path if value != value or value in (float("inf"), float("-inf")) else None
-    children: list[tuple[str, Any]] = []
-    if isinstance(value, dict):
-        children = [(f"{path}.{key}", child) for key, child in value.items()]
-    elif isinstance(value, list):
-        children = [(f"{path}[{i}]", child) for i, child in enumerate(value)]
-    found = (_path_of_non_finite(child, where) for where, child in children)
-    return next((where for where in found if where), None)
+def _words(error: OSError | ValueError) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -8,7 +8,8 @@ import pytest
 
 from fuel_gpu.calibration.rates import device_rates
 from fuel_gpu.calibration.table import Rate, Table, Transfer
-from fuel_gpu.calibration.table_file import encode_table, load_table
+from fuel_gpu.calibration.table_file import load_table
+from fuel_gpu.calibration.table_text import encode_table
 from fuel_gpu.calibration.transfers import TableTransfers
 from fuel_gpu.device import Device
 

@@ -10,7 +10,7 @@ from export_tables import MACHINE, MIB
 
 from fuel_gpu.calibration.export import export_table
 from fuel_gpu.calibration.table import Table
-from fuel_gpu.calibration.table_file import decode_table
+from fuel_gpu.calibration.table_text import decode_table
 from fuel_gpu.errors import UsageError
 
 
