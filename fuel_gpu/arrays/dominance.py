@@ -46,16 +46,16 @@ def _exact(columns: Sequence[Any], groups: Any | None, engine: Engine) -> Any:
     xp = engine.xp
     if columns[0].size <= PAIRWISE_UP_TO:
         return ~_dominated_pairwise(columns, groups)
-    codes = [ordered_codes(column, xp) for column in columns]
-    codes = [code for code in codes if span(code)]
-    if groups is not None:
-        groups = groups.astype(xp.uint64)
-    if not codes:
+    keys = [ordered_codes(column, xp) for column in columns]
+    keys = sorted((key for key in keys if span(key)), key=span, reverse=True)
+    if not keys:
         return xp.ones(columns[0].size, dtype=bool)
-    codes.sort(key=span, reverse=True)
-    keys = codes if groups is None else [groups, *codes]
+    if groups is not None:
+        keys.insert(0, groups)
     order = lexicographic_order(keys, xp)
-    keys = [key[order] for key in keys]
+    for place, key in enumerate(keys):
+        keys[place] = key[order]
+    del key
     distinct, number = _distinct(keys, xp)
     if distinct is not None:
         keys = [key[distinct] for key in keys]
@@ -94,7 +94,7 @@ def _dominated_sorted(keys: Sequence[Any], grouped: bool, engine: Engine) -> Any
     count = keys[0].size
     group = keys[0] if grouped else None
     _, *rest = keys[1:] if grouped else keys
-    values = rest[0] if rest else xp.zeros(count, dtype=xp.uint64)
+    values = rest[0].astype(xp.uint64, copy=False) if rest else xp.zeros(count, dtype=xp.uint64)
     if group is not None:
         values = _later_groups_first(group, values, xp)
     others = rest[1:]
@@ -119,4 +119,4 @@ def _later_groups_first(group: Any, values: Any, xp: Any) -> Any:
     if bits + last.bit_length() > 63:
         values = dense_ranks(values, xp)
         bits = span(values).bit_length()
-    return ((xp.uint64(last) - group) << xp.uint64(bits)) | values
+    return ((xp.uint64(last) - group.astype(xp.uint64)) << xp.uint64(bits)) | values

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
+from fuel_gpu.arrays.engine import Engine
 from fuel_gpu.errors import UsageError
 
 _WORD_BITS = 64
 
 
 def ordered_codes(column: Any, xp: Any) -> Any:
-    """Map a real column to uint64 codes that compare as its values do, the smallest being 0.
+    """Map a real column to unsigned codes that compare as its values do, the smallest being 0.
 
     Integers keep their distances, and so do floats that all hold integers below 2**53: small
     spans are what packing and lattices live on. Other floats map by their bits. Equal values,
@@ -22,6 +23,11 @@ def ordered_codes(column: Any, xp: Any) -> Any:
     xp
         The module that made it.
 
+    Returns
+    -------
+    unsigned array
+        As wide as the column's integers; uint64 for floats.
+
     Raises
     ------
     UsageError
@@ -29,28 +35,32 @@ def ordered_codes(column: Any, xp: Any) -> Any:
     """
     kind = column.dtype.kind
     if kind == "f":
-        column = column.astype(xp.float64)
+        column = column.astype(xp.float64, copy=False)
         as_integers = _exact_integers(column, xp)
         codes = _float_bits(column, xp) if as_integers is None else as_integers
-    elif kind in "bu":
-        codes = column.astype(xp.uint64)
+    elif kind == "b":
+        codes = column.astype(xp.uint8)
+    elif kind == "u":
+        return column - column.min()
     elif kind == "i":
-        codes = _unsigned(column.astype(xp.int64), xp)
+        codes = _unsigned(column, xp)
     else:
         raise UsageError(f"cannot order values of dtype {column.dtype}: use integers or floats")
-    return codes - codes.min()
+    codes -= codes.min()
+    return codes
 
 
 def _exact_integers(column: Any, xp: Any) -> Any | None:
-    bound = 2.0**53
-    if not bool((xp.abs(column) < bound).all()):
+    if not bool(xp.maximum(column.max(), 0.0 - column.min()) < 2.0**53):
         return None
     integers = column.astype(xp.int64)
     return _unsigned(integers, xp) if bool((integers == column).all()) else None
 
 
 def _unsigned(integers: Any, xp: Any) -> Any:
-    return integers.view(xp.uint64) ^ xp.uint64(1 << 63)
+    unsigned = {1: xp.uint8, 2: xp.uint16, 4: xp.uint32, 8: xp.uint64}[integers.dtype.itemsize]
+    sign = unsigned(1 << (8 * integers.dtype.itemsize - 1))
+    return integers.view(unsigned) ^ sign
 
 
 def _float_bits(column: Any, xp: Any) -> Any:
@@ -76,71 +86,108 @@ def dense_ranks(codes: Any, xp: Any) -> Any:
     return ranks
 
 
+def number_dtype(bound: int, engine: Engine) -> Any:
+    """Give the dtype for numbers from 0 to `bound`: on a CPU the narrowest, else int64."""
+    xp = engine.xp
+    if engine.kernels is None:
+        for dtype, bits in ((xp.uint8, 8), (xp.uint16, 16), (xp.uint32, 32)):
+            if bound >> bits == 0:
+                return dtype
+    return xp.int64
+
+
+def compact_numbers(codes: Any, engine: Engine) -> Any:
+    """Number the distinct codes in ascending order, with few numbers left unused."""
+    top = span(codes)
+    if top > 4 * codes.size:
+        codes = dense_ranks(codes, engine.xp)
+        top = span(codes)
+    return codes.astype(number_dtype(top, engine), copy=False)
+
+
+def numbered_runs(column: Any, engine: Engine) -> tuple[Any, Any, Any]:
+    """Find the runs of equal values of a column that is not empty.
+
+    Returns
+    -------
+    starts, counts
+        (runs,) int64: where each run begins, and how long it is.
+    number
+        (n,) integers: the run of each place, from 0.
+    """
+    xp = engine.xp
+    fresh = xp.ones(column.size, dtype=bool)
+    fresh[1:] = column[1:] != column[:-1]
+    starts = xp.flatnonzero(fresh)
+    counts = xp.empty_like(starts)
+    counts[:-1] = starts[1:] - starts[:-1]
+    counts[-1] = column.size - starts[-1]
+    fresh[0] = False
+    return starts, counts, xp.cumsum(fresh, dtype=number_dtype(starts.size - 1, engine))
+
+
 def lexicographic_order(columns: Sequence[Any], xp: Any) -> Any:
     """Give the stable order by the first column, then the second, and so on.
 
-    Columns are packed into as few 64-bit words as they need. One word is sorted; only rows that
-    tie in it are sorted again, by the next one, so that wide keys cost little where the
-    first decides.
+    As many leading bits of the columns as fit beside a row's position are packed into one word, and
+    the words are sorted. Only rows that tie in them are sorted again, by the rest, so that wide
+    keys cost little where their beginning decides.
 
     Parameters
     ----------
     columns
-        uint64 codes as `ordered_codes` gives, equally long, the most significant first.
+        Integers from 0, as `ordered_codes` gives, equally long; the most significant first.
 
     Returns
     -------
     int64 array
         Positions, first to last; rows that are equal everywhere keep their order.
     """
-    return _order_of_words(_packed(columns), columns[0].size, xp)
-
-
-def _packed(columns: Sequence[Any]) -> list[tuple[Any, int]]:
-    """Pack columns into words of at most 64 bits; each word comes with its bits."""
-    words: list[tuple[Any, int]] = []
-    for column in columns:
-        bits = span(column).bit_length()
-        if words and words[-1][1] + bits <= _WORD_BITS:
-            if bits:
-                word, width = words[-1]
-                words[-1] = (word << word.dtype.type(bits) | column, width + bits)
-        else:
-            words.append((column, bits))
-    return words
-
-
-def _order_of_words(words: list[tuple[Any, int]], count: int, xp: Any) -> Any:
-    word, bits = words[0]
+    count = columns[0].size
     position_bits = max(count - 1, 1).bit_length()
-    if len(words) == 1 and bits + position_bits <= _WORD_BITS:
-        shift = xp.uint64(position_bits)
-        keyed = xp.sort((word << shift) | xp.arange(count, dtype=xp.uint64))
-        return (keyed & xp.uint64((1 << position_bits) - 1)).astype(xp.int64)
-    order = xp.argsort(word)
-    ordered = word[order]
-    ties = ordered[1:] == ordered[:-1]
+    word, rest = _leading_word(columns, _WORD_BITS - position_bits, xp)
+    shift = xp.uint64(position_bits)
+    word <<= shift
+    word |= xp.arange(count, dtype=xp.uint64)
+    word.sort()
+    order = (word & xp.uint64((1 << position_bits) - 1)).view(xp.int64)
+    if not rest:
+        return order
+    word >>= shift
+    ties = word[1:] == word[:-1]
     if not bool(ties.any()):
         return order
+    del word
     in_run = xp.zeros(count, dtype=bool)
     in_run[1:] = ties
     in_run[:-1] |= ties
-    runs = xp.zeros(count, dtype=xp.uint64)
-    runs[1:] = xp.cumsum(~ties)
     slots = xp.flatnonzero(in_run)
-    rows, run = order[slots], runs[slots]
-    # Rows of a run in ascending position, so that the order below is stable.
-    by_position = xp.argsort(rows)
-    rows, run = rows[by_position], run[by_position]
-    run_bits = span(runs).bit_length()
-    rest = [(each[rows], width) for each, width in words[1:]]
-    if rest:
-        tied, width = rest[0]
-        if run_bits + width > _WORD_BITS:
-            tied = dense_ranks(tied, xp)
-            width = span(tied).bit_length()
-        rest[0] = (run << xp.uint64(width) | tied, run_bits + width)
-    else:
-        rest = [(run, run_bits)]
-    order[slots] = rows[_order_of_words(rest, rows.size, xp)]
+    fresh = xp.ones(count, dtype=bool)
+    fresh[1:] = ~ties
+    run = xp.cumsum(fresh[slots], dtype=xp.uint64)
+    rows = order[slots]
+    order[slots] = rows[lexicographic_order([run, *(each[rows] for each in rest)], xp)]
     return order
+
+
+def _leading_word(columns: Sequence[Any], room: int, xp: Any) -> tuple[Any, list[Any]]:
+    """Pack the leading bits that have room into a new word; what is left are columns again."""
+    word: Any | None = None
+    for place, column in enumerate(columns):
+        bits = span(column).bit_length()
+        taken = min(bits, room)
+        left = bits - taken
+        if taken:
+            leading = column.astype(xp.uint64, copy=left == 0 and word is None)
+            if left:
+                leading = leading >> xp.uint64(left)
+            if word is None:
+                word = leading
+            else:
+                word <<= xp.uint64(taken)
+                word |= leading
+            room -= taken
+        if left:
+            low = column & xp.uint64((1 << left) - 1) if taken else column
+            return word, [low, *columns[place + 1 :]]
+    return xp.zeros(columns[0].size, dtype=xp.uint64) if word is None else word, []

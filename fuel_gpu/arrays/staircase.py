@@ -44,13 +44,10 @@ def dominated_by_earlier(
     bool array
         (n,).
     """
-    xp = engine.xp
-    count = values.size
-    blocks = -(-count // BLOCK)
-    cells = lattice[0].astype(xp.int32)
+    cells = lattice[0]
     for axis, size in zip(lattice[1:], sizes[1:], strict=True):
         cells = cells * size + axis
-    dominated = _in_earlier_blocks(values, cells, sizes, blocks, engine)
+    dominated = _in_earlier_blocks(values, cells, sizes, engine)
     dominated |= dominated_in_block(values, lattice, engine)
     return dominated
 
@@ -66,21 +63,26 @@ def dominated_in_block(values: Any, others: Sequence[Any], engine: Engine) -> An
     return dominated
 
 
-def _in_earlier_blocks(
-    values: Any, cells: Any, sizes: Sequence[int], blocks: int, engine: Engine
-) -> Any:
+def _in_earlier_blocks(values: Any, cells: Any, sizes: Sequence[int], engine: Engine) -> Any:
     xp = engine.xp
     count, size = values.size, prod(sizes)
+    blocks = -(-count // BLOCK)
+
+    def entries(part: slice) -> Any:
+        return xp.arange(part.start, part.stop) // BLOCK * size + cells[part]
+
     # Row b of the table is what blocks 0 to b - 1 hold; the last block's own row is not needed.
     least = xp.full(blocks * size, xp.uint64(_WORST), dtype=xp.uint64)
-    block_of = xp.arange(count, dtype=xp.int64) // BLOCK
-    inner = slice(0, (blocks - 1) * BLOCK)
-    xp.minimum.at(least, (block_of[inner] + 1) * size + cells[inner], values[inner])
+    for part in engine.chunks((blocks - 1) * BLOCK, 8):
+        xp.minimum.at(least[size:], entries(part), values[part])
     table = engine.prefix_min(least.reshape(blocks, *sizes), axis=0)
     for axis in range(1, table.ndim):
         if sizes[axis - 1] > 1:
             table = engine.prefix_min(table, axis=axis)
-    found = table.reshape(-1)[block_of * size + cells] <= values
+    table = table.reshape(-1)
+    found = xp.empty(count, dtype=bool)
+    for part in engine.chunks(count, 8):
+        found[part] = table[entries(part)] <= values[part]
     found[:BLOCK] = False
     return found
 
@@ -94,6 +96,8 @@ def _in_blocks_of(values: Any, others: Sequence[Any], engine: Engine) -> Any:
     dominated = xp.zeros(value.shape, dtype=bool)
     for distance in range(1, min(BLOCK, count)):
         found = value[:-distance] <= value[distance:]
+        if not engine.may_hold(found):
+            continue
         for axis in axes:
             found &= axis[:-distance] <= axis[distance:]
         dominated[distance:] |= found

@@ -4,7 +4,14 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from fuel_gpu.arrays.engine import Engine, EngineName, choose_engine, is_on_gpu, run
-from fuel_gpu.arrays.ordering import dense_ranks, lexicographic_order, ordered_codes, span
+from fuel_gpu.arrays.ordering import (
+    dense_ranks,
+    lexicographic_order,
+    number_dtype,
+    numbered_runs,
+    ordered_codes,
+    span,
+)
 from fuel_gpu.errors import UsageError
 from fuel_gpu.planner.alternative_set import KEEP_PER_DEVICE
 from fuel_gpu.planner.cost_columns import CostColumns, Marks
@@ -135,34 +142,30 @@ def _rank_and_retain(table: CandidateTable, keep: int, engine: Engine) -> Retain
         order = lexicographic_order([ordered_codes(node, xp)], xp)
         node = node[order]
     columns = _columns(table, order, xp)
-    fresh = xp.ones(node.size, dtype=bool)
-    fresh[1:] = node[1:] != node[:-1]
-    starts = xp.flatnonzero(fresh)
-    counts = xp.empty(starts.size, dtype=xp.int64)
-    counts[:-1] = starts[1:] - starts[:-1]
-    counts[-1] = node.size - starts[-1]
+    starts, counts, number = numbered_runs(node, engine)
     largest = int(counts.max())
     marks = Marks(
         xp.zeros(node.size, dtype=bool),
-        xp.zeros(node.size, dtype=xp.uint8 if largest <= LARGEST else xp.int64),
+        xp.zeros(
+            node.size, dtype=xp.uint8 if largest <= LARGEST else number_dtype(largest - 1, engine)
+        ),
         xp.zeros(node.size, dtype=xp.uint8),
     )
     mark_small_nodes(columns, starts, counts, marks, engine)
-    number = xp.cumsum(fresh) - 1
     if largest > LARGEST:
-        rows = xp.flatnonzero((counts > LARGEST)[number])
-        mark_large_nodes(columns, rows, number[rows].astype(xp.uint64), marks, engine)
+        rows = _rows_of_large(counts, number, xp)
+        mark_large_nodes(columns, rows, number[rows], marks, engine)
     if largest > keep:
-        rows = xp.flatnonzero(marks.kept & (counts > keep)[number])
-        of_rows = number[rows].astype(xp.uint64)
-        cap_crowded_buckets(columns, rows, of_rows, keep, marks, engine)
+        cap_crowded_buckets(columns, number, counts, keep, marks, engine)
     kept = xp.flatnonzero(marks.kept)
-    number = number[kept]
+    node_starts = xp.full(starts.size + 1, kept.size, dtype=xp.int64)
+    node_starts[:-1] = xp.searchsorted(kept, starts)
     slots = xp.full(node.size, -1, dtype=xp.int64)
-    slots[starts[number] + marks.rank[kept]] = kept
+    place = starts[number[kept]]
+    place += marks.rank[kept]
+    slots[place] = kept
+    del kept, place
     rows = slots[slots >= 0]
-    node_starts = xp.zeros(starts.size + 1, dtype=xp.int64)
-    node_starts[1:] = xp.cumsum(xp.bincount(number))
     return Retained(rows if order is None else order[rows], node[starts], node_starts)
 
 
@@ -187,12 +190,18 @@ def _checked(table: CandidateTable, engine: Engine) -> CandidateTable:
     return CandidateTable(*columns)
 
 
+def _rows_of_large(counts: Any, number: Any, xp: Any) -> Any:
+    """Rows of the nodes that are not small, as an index that takes all rows without a copy."""
+    large = counts > LARGEST
+    return slice(None) if bool(large.all()) else xp.flatnonzero(large[number])
+
+
 def _columns(table: CandidateTable, order: Any | None, xp: Any) -> CostColumns:
-    device = _small_codes(table.device, order, xp)
-    backend = _small_codes(table.backend, order, xp)
-    devices, backends = span(device) + 1, span(backend) + 1
-    pair = device * xp.uint64(backends) + backend
-    if devices * backends > 65535:
+    device, devices = _small_codes(table.device, order, xp)
+    backend, backends = _small_codes(table.backend, order, xp)
+    wide = _code_dtype(devices * backends, xp)
+    pair = device.astype(wide) * wide(backends) + backend
+    if wide is xp.uint64:
         pair = dense_ranks(pair, xp)
     pairs = span(pair) + 1
     return CostColumns(
@@ -201,16 +210,20 @@ def _columns(table: CandidateTable, order: Any | None, xp: Any) -> CostColumns:
         device_bytes=_in_order(table.device_bytes, order),
         precision=_in_order(table.precision, order),
         accuracy=_in_order(table.accuracy, order),
-        device=device.astype(_code_dtype(devices, xp)),
+        device=device,
         pair=pair.astype(_code_dtype(pairs, xp)),
         no_device=devices,
         no_pair=pairs,
     )
 
 
-def _small_codes(column: Any, order: Any | None, xp: Any) -> Any:
+def _small_codes(column: Any, order: Any | None, xp: Any) -> tuple[Any, int]:
+    """Order-preserving codes in few bits, and how many there may be."""
     codes = ordered_codes(_in_order(column, order), xp)
-    return codes if span(codes) < 4096 else dense_ranks(codes, xp)
+    if span(codes) >= 4096:
+        codes = dense_ranks(codes, xp)
+    many = span(codes) + 1
+    return codes.astype(_code_dtype(many, xp)), many
 
 
 def _code_dtype(unused: int, xp: Any) -> Any:

@@ -3,13 +3,13 @@
 from typing import Any
 
 from fuel_gpu.arrays.engine import Engine
-from fuel_gpu.arrays.ordering import dense_ranks, lexicographic_order
+from fuel_gpu.arrays.ordering import compact_numbers, lexicographic_order
 from fuel_gpu.planner.cost_columns import CostColumns, Marks
 from fuel_gpu.planner.crowding import cap_groups
 
 
 def cap_crowded_buckets(
-    columns: CostColumns, rows: Any, node: Any, keep: int, marks: Marks, engine: Engine
+    columns: CostColumns, node: Any, counts: Any, keep: int, marks: Marks, engine: Engine
 ) -> None:
     """Thin the buckets of which more than `keep` rows are kept.
 
@@ -17,10 +17,10 @@ def cap_crowded_buckets(
     ----------
     columns
         Candidates, those of a node adjacent.
-    rows
-        (m,) int64: kept rows, ascending: all that their nodes keep.
     node
-        (m,) uint64: their nodes, numbered from 0 in ascending order.
+        (n,) integers: their nodes, numbered from 0 in ascending order.
+    counts
+        (nodes,) int64: how many candidates each node has.
     keep
         Bound for each bucket, at least 1.
     marks
@@ -29,16 +29,19 @@ def cap_crowded_buckets(
         Runs the passes.
     """
     xp = engine.xp
-    bucket = dense_ranks(node * xp.uint64(columns.no_device) + columns.device[rows], xp)
-    crowded = xp.bincount(bucket.astype(xp.int64))[bucket.astype(xp.int64)] > keep
+    rows = xp.flatnonzero(marks.kept & (counts > keep)[node])
+    codes = node[rows].astype(xp.uint64) * xp.uint64(columns.no_device) + columns.device[rows]
+    bucket = compact_numbers(codes, engine)
+    del codes
+    crowded = (xp.bincount(bucket) > keep)[bucket]
     rows, bucket = rows[crowded], bucket[crowded]
     if not rows.size:
         return
-    listed, rank = marks.listed[rows], marks.rank[rows]
-    order = lexicographic_order([bucket, listed.astype(xp.uint64), rank.astype(xp.uint64)], xp)
+    order = lexicographic_order([bucket, marks.listed[rows], marks.rank[rows]], xp)
     rows, bucket = rows[order], bucket[order]
+    del order
     axes = [
-        column[rows].astype(xp.float64)
+        _axis(column[rows], xp)
         for column in (
             columns.time_ns,
             columns.host_bytes,
@@ -48,5 +51,14 @@ def cap_crowded_buckets(
         )
     ]
     marks.kept[rows] = cap_groups(
-        axes, keep, bucket, columns.pair[rows].astype(xp.uint64), rank[order] == 0, engine
+        axes, keep, bucket, columns.pair[rows], marks.rank[rows] == 0, engine
     )
+
+
+def _axis(column: Any, xp: Any) -> Any:
+    """Make a crowding axis of a cost: as narrow as holds it exactly, or float64."""
+    if column.dtype == xp.uint8:
+        return column
+    if bool((column == column[0]).all()):
+        return xp.zeros(column.size, dtype=xp.uint8)
+    return column.astype(xp.float64)

@@ -4,13 +4,26 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import Any, Final
 
+from fuel_gpu.arrays.axis_lists import link_axes
 from fuel_gpu.arrays.engine import Engine, EngineName, choose_engine, is_on_gpu, run
-from fuel_gpu.arrays.ordering import dense_ranks, lexicographic_order, ordered_codes, span
-from fuel_gpu.arrays.peel import link_axes, removal_distances, remove_one_at_a_time
+from fuel_gpu.arrays.ordering import (
+    compact_numbers,
+    dense_ranks,
+    lexicographic_order,
+    numbered_runs,
+    ordered_codes,
+    span,
+)
+from fuel_gpu.arrays.peel import removal_distances, remove_one_at_a_time
 from fuel_gpu.errors import UsageError
 
 MOST_PEELS: Final = 8
 """Peels before points go one at a time: each further one protects one label's last point."""
+
+_STRIDE: Final = 64
+_SAMPLED_FROM: Final = 1024
+"""Points a group and point kept, on average, from which a sample of one in `_STRIDE` narrows the
+search for the last to leave."""
 
 
 def crowding_cap(
@@ -95,95 +108,130 @@ def cap_groups(
     Parameters
     ----------
     columns
-        (m,) float64 arrays, one an axis, finite.
+        (m,) arrays, one an axis: finite float64, or integers below 2**53.
     keep
         Bound for each group, at least 1.
     groups, labels
-        (m,) uint64; groups ascend.
+        (m,) unsigned, m > 0; groups ascend.
     protected
         (m,) bool.
     """
     xp = engine.xp
-    kept = xp.ones(groups.size, dtype=bool)
-    excess = _sizes(groups, xp) - keep
-    points = xp.flatnonzero(excess > 0)
+    _, excess, number = numbered_runs(groups, engine)
+    excess -= keep
+    kept = xp.ones(number.size, dtype=bool)
     shielded = protected.copy()
+    points = xp.flatnonzero((excess > 0)[number])
     for _ in range(MOST_PEELS):
         if not points.size:
             break
+        # All rows are taken without a copy.
+        rows = slice(None) if points.size == number.size else points
+        del points
+        of_group = number[rows]
         gone, last_of_label = _peel(
-            _rows_of(columns, points),
-            excess[points],
-            groups[points],
-            labels[points],
-            shielded[points],
+            [column[rows] for column in columns],
+            keep,
+            of_group,
+            labels[rows],
+            shielded[rows],
             engine,
         )
-        kept[points[gone]] = False
-        shielded[points[last_of_label]] = True
-        again = xp.zeros(groups.size, dtype=bool)
-        again[points[last_of_label]] = True
-        excess = _sizes(groups, xp, kept) - keep
-        points = xp.flatnonzero(kept & (_sizes(groups, xp, again) > 0))
+        kept[rows] = ~gone
+        shielded[rows] |= last_of_label
+        excess -= xp.bincount(of_group[gone], minlength=excess.size)
+        again = xp.bincount(of_group[last_of_label], minlength=excess.size) > 0
+        points = xp.flatnonzero(kept & again[number])
     if points.size:
         gone = _drop_one_at_a_time(
             [column[points] for column in columns],
-            excess[points],
-            groups[points],
+            excess,
+            number[points],
             labels[points],
             protected[points],
             engine,
         )
-        kept[points[gone]] = False
-    excess = _sizes(groups, xp, kept) - keep
-    points = xp.flatnonzero(kept & (excess > 0))
+        kept[points] = ~gone
+        excess -= xp.bincount(number[points[gone]], minlength=excess.size)
+    points = xp.flatnonzero(kept & (excess > 0)[number])
     if points.size:
-        gone = _first_that_may_go(
-            excess[points], groups[points], labels[points], protected[points], xp
+        kept[points] = ~_first_that_may_go(
+            excess, number[points], labels[points], protected[points], engine
         )
-        kept[points[gone]] = False
     return kept
 
 
 def _peel(
-    columns: Sequence[Any], excess: Any, groups: Any, labels: Any, shielded: Any, engine: Engine
+    columns: Sequence[Any], keep: int, number: Any, labels: Any, shielded: Any, engine: Engine
 ) -> tuple[Any, Any]:
-    """Points that certainly go, and in each group the first to be its label's last.
+    """Masks of what certainly goes, and in each group of the first to be its label's last.
 
     What goes after the latter must be found anew, with that point in its place.
     """
     xp = engine.xp
-    pairs = _joint(groups, labels, xp)
+    pairs = _joint(number, labels, engine)
     in_pair = xp.bincount(pairs)
-    lists = link_axes(columns, groups, engine)
-    removed_at = removal_distances(lists, shielded | (in_pair[pairs] == 1), engine)
-    order = lexicographic_order([groups, ordered_codes(removed_at, xp)], xp)
-    slot = xp.arange(order.size, dtype=xp.uint64)
-    number = _numbers(groups, xp)
-    place = slot.astype(xp.int64) - xp.searchsorted(groups, groups)
-    goes = (place < excess) & xp.isfinite(removed_at[order])
-    gone_pairs = pairs[order][goes]
-    emptied = xp.bincount(gone_pairs, minlength=in_pair.size) == in_pair
+    pinned = shielded | (in_pair == 1)[pairs]
+    removed_at = removal_distances(link_axes(columns, number, engine), pinned, engine)
+    gone = xp.isfinite(removed_at)
+    gone[_last_to_leave(removed_at, keep, number, engine)] = False
+    last_of_label = xp.zeros_like(gone)
+    emptied = (in_pair > 0) & (xp.bincount(pairs[gone], minlength=in_pair.size) == in_pair)
     if not bool(emptied.any()):
-        return order[goes], order[:0]
-    last = xp.zeros(in_pair.size, dtype=xp.uint64)
-    xp.maximum.at(last, gone_pairs, slot[goes])
-    pair_slots = last[emptied].astype(xp.int64)
-    first = xp.full(order.size, order.size, dtype=xp.uint64)
-    xp.minimum.at(first, number[pair_slots], last[emptied])
-    until = first[number]
-    return order[goes & (slot < until)], order[slot == until]
+        return gone, last_of_label
+    lasts = xp.flatnonzero(gone & emptied[pairs])
+    lasts = lasts[_removal_order(pairs[lasts], removed_at[lasts], xp)]
+    starts, counts, _ = numbered_runs(pairs[lasts], engine)
+    lasts = xp.sort(lasts[starts + counts - 1])
+    lasts = lasts[_removal_order(number[lasts], removed_at[lasts], xp)]
+    starts, _, _ = numbered_runs(number[lasts], engine)
+    firsts = lasts[starts]
+    last_of_label[firsts] = True
+    groups = int(number[-1]) + 1
+    until, until_position = xp.full(groups, xp.inf), xp.full(groups, number.size, dtype=xp.int64)
+    until[number[firsts]] = removed_at[firsts]
+    until_position[number[firsts]] = firsts
+    for part in engine.chunks(number.size, 8):
+        of_group, position = number[part], xp.arange(part.start, part.stop)
+        before = (removed_at[part] == until[of_group]) & (position < until_position[of_group])
+        gone[part] &= before | (removed_at[part] < until[of_group])
+    return gone, last_of_label
+
+
+def _removal_order(groups: Any, removed_at: Any, xp: Any) -> Any:
+    return lexicographic_order([groups, ordered_codes(removed_at, xp)], xp)
+
+
+def _last_to_leave(removed_at: Any, keep: int, number: Any, engine: Engine) -> Any:
+    """Indices of the `keep` points of each group that leave last or never."""
+    xp = engine.xp
+    groups = int(number[-1]) + 1
+    if number.size < _SAMPLED_FROM * groups * keep:
+        return _last_in_order(removed_at, keep, number, groups, xp)
+    # What leaves before `keep` points of a sample does so before as many of all.
+    of_sample, at = number[::_STRIDE], removed_at[::_STRIDE]
+    last = _last_in_order(at, keep, of_sample, groups, xp)
+    bound = xp.full(groups, xp.inf)
+    xp.minimum.at(bound, of_sample[last], at[last])
+    bound[xp.bincount(of_sample[last], minlength=groups) < keep] = 0.0
+    near = xp.flatnonzero(removed_at >= bound[number])
+    return near[_last_in_order(removed_at[near], keep, number[near], groups, xp)]
+
+
+def _last_in_order(removed_at: Any, keep: int, number: Any, groups: int, xp: Any) -> Any:
+    order = _removal_order(number, removed_at, xp)
+    stops = xp.searchsorted(number, xp.arange(groups, dtype=number.dtype), side="right")
+    return order[xp.arange(order.size) >= stops[number] - keep]
 
 
 def _drop_one_at_a_time(
-    columns: Sequence[Any], excess: Any, groups: Any, labels: Any, protected: Any, engine: Engine
+    columns: Sequence[Any], excess: Any, number: Any, labels: Any, protected: Any, engine: Engine
 ) -> Any:
-    """Points that go while some that may go have a finite distance, labels minded throughout."""
+    """Mask of what goes while some that may go have a finite distance, labels minded throughout."""
     xp = engine.xp
-    number, pairs = _numbers(groups, xp), _joint(groups, labels, xp)
-    lists = link_axes(columns, groups, engine)
-    in_pair = xp.bincount(pairs).tolist()
-    quota = dict(zip(number.tolist(), excess.tolist(), strict=True))
+    pairs = _joint(number, labels, engine)
+    lists = link_axes(columns, number, engine)
+    in_pair, quota = xp.bincount(pairs).tolist(), excess.tolist()
     group_of, pair_of = number.tolist(), pairs.tolist()
 
     def leave(point: int) -> bool:
@@ -194,50 +242,38 @@ def _drop_one_at_a_time(
         return True
 
     stays = protected | lists.ends
-    gone, _ = remove_one_at_a_time(lists, xp.flatnonzero(~stays), leave)
-    return xp.asarray(gone, dtype=xp.int64)
+    points, _ = remove_one_at_a_time(lists, xp.flatnonzero(~stays), leave, engine)
+    gone = xp.zeros(number.size, dtype=bool)
+    gone[xp.asarray(points, dtype=xp.int64)] = True
+    return gone
 
 
-def _first_that_may_go(excess: Any, groups: Any, labels: Any, protected: Any, xp: Any) -> Any:
-    """Points that go once every one that may go is at an end of an axis: the first, in order."""
-    pairs = _joint(groups, labels, xp)
-    position = xp.arange(groups.size, dtype=xp.uint64)
+def _first_that_may_go(
+    excess: Any, number: Any, labels: Any, protected: Any, engine: Engine
+) -> Any:
+    """Mask of what goes once all that may go are at ends of axes: the first, in order."""
+    xp = engine.xp
+    pairs = _joint(number, labels, engine)
+    position = xp.arange(number.size, dtype=xp.uint64)
     last = xp.zeros(int(pairs.max()) + 1, dtype=xp.uint64)
     xp.maximum.at(last, pairs, position)
     stand_in = xp.bincount(pairs, weights=protected.astype(xp.float64)) > 0.0
     may_go = ~protected & (stand_in[pairs] | (position != last[pairs]))
     before = xp.cumsum(may_go) - may_go
-    before = before - before[xp.searchsorted(groups, groups)]
-    return xp.flatnonzero(may_go & (before < excess))
+    before -= before[_group_starts(number, excess.size, xp)[number]]
+    return may_go & (before < excess[number])
 
 
-def _rows_of(columns: Sequence[Any], points: Any) -> Sequence[Any]:
-    """Take the points' rows; all rows without a copy."""
-    if points.size == columns[0].size:
-        return columns
-    return [column[points] for column in columns]
+def _group_starts(number: Any, groups: int, xp: Any) -> Any:
+    """Where each group begins among ascending numbers, of which some may be missing."""
+    return xp.searchsorted(number, xp.arange(groups, dtype=number.dtype))
 
 
-def _numbers(groups: Any, xp: Any) -> Any:
-    """Number ascending groups from 0."""
-    fresh = xp.zeros(groups.size, dtype=xp.int64)
-    fresh[1:] = groups[1:] != groups[:-1]
-    return xp.cumsum(fresh)
-
-
-def _sizes(groups: Any, xp: Any, counted: Any | None = None) -> Any:
-    """How many points each point's group has, of those counted."""
-    number = _numbers(groups, xp)
-    return xp.bincount(number if counted is None else number[counted], minlength=groups.size)[
-        number
-    ]
-
-
-def _joint(groups: Any, labels: Any, xp: Any) -> Any:
+def _joint(number: Any, labels: Any, engine: Engine) -> Any:
     """Number the (group, label) pairs from 0."""
-    number = _numbers(groups, xp).astype(xp.uint64)
-    codes = number * xp.uint64(span(labels) + 1) + labels
-    return dense_ranks(codes, xp).astype(xp.int64)
+    xp = engine.xp
+    codes = number.astype(xp.uint64) * xp.uint64(span(labels) + 1) + labels
+    return compact_numbers(codes, engine)
 
 
 def _checked(

@@ -4,7 +4,7 @@ from typing import Any
 
 from fuel_gpu.arrays.dominance import undominated
 from fuel_gpu.arrays.engine import Engine
-from fuel_gpu.arrays.ordering import dense_ranks, lexicographic_order, span
+from fuel_gpu.arrays.ordering import compact_numbers, lexicographic_order, numbered_runs, span
 from fuel_gpu.planner.cost_columns import CostColumns, Marks
 
 _WORST_CODE = 2**64 - 1
@@ -24,9 +24,9 @@ def mark_large_nodes(
     columns
         Candidates, those of a node adjacent.
     rows
-        (m,) int64: the rows of the nodes to treat, ascending.
+        (m,) int64: the rows of the nodes to treat, ascending; ``slice(None)`` for all rows.
     node
-        (m,) uint64: their nodes, numbered from 0 in ascending order.
+        (m,) integers: their nodes, numbered from 0 in ascending order.
     marks
         Written at `rows`.
     engine
@@ -36,43 +36,57 @@ def mark_large_nodes(
     time, host, device = (
         column[rows] for column in (columns.time_ns, columns.host_bytes, columns.device_bytes)
     )
-    precision, accuracy = columns.precision[rows], columns.accuracy[rows]
-    buckets = _numbered(node, columns.device[rows], columns.no_device, xp)
-    frontier = undominated(
-        [time, *_memory_axes(host, device, buckets, xp), 255 - precision, 255 - accuracy],
-        buckets if span(buckets) else None,
-        engine,
-    )
+    quality = 65535 - ((columns.precision[rows].astype(xp.uint16) << 8) | columns.accuracy[rows])
+    frontier = _frontier(columns, rows, node, engine)
     total = host + device
     saturates = total < host
     total = xp.where(saturates, xp.uint64(_WORST_CODE), total)
-    quality = 65535 - ((precision.astype(xp.uint16) << 8) | accuracy)
-    order_keys = (time, quality.astype(xp.uint64), total)
+    order_keys = (time, quality, total)
 
-    pairs = _numbered(node, columns.pair[rows], columns.no_pair, xp)
+    pairs = _numbered(node, columns.pair[rows], columns.no_pair, engine)
     readmitted = _best_of_stranded(pairs, frontier, order_keys, xp)
+    del pairs
     contenders = frontier | saturates
     contenders[readmitted] = True
     contenders = xp.flatnonzero(contenders)
-    keys = [node[contenders], *(key[contenders] for key in order_keys)]
+    chosen = slice(None) if contenders.size == node.size else contenders
+    keys = [node[chosen], *(key[chosen] for key in order_keys)]
+    del order_keys, total
     ranked = contenders[lexicographic_order(keys, xp)]
-    ranked_node = node[ranked]
-    rank = xp.arange(ranked.size) - xp.searchsorted(ranked_node, ranked_node)
+    del keys, contenders
+    starts, _, number = numbered_runs(node[ranked], engine)
+    rank = xp.arange(ranked.size) - starts[number]
 
-    listed = xp.full(rows.size, 2, dtype=xp.uint8)
+    listed = xp.full(node.size, 2, dtype=xp.uint8)
     listed[readmitted] = 1
     listed[frontier] = 0
-    marks.kept[rows[ranked]] = (listed[ranked] < 2) | (rank == 0)
-    marks.rank[rows[ranked]] = rank
-    marks.listed[rows[ranked]] = listed[ranked]
+    listed = listed[ranked]
+    written = ranked if isinstance(rows, slice) else rows[ranked]
+    marks.kept[written] = (listed < 2) | (rank == 0)
+    marks.rank[written] = rank
+    marks.listed[written] = listed
 
 
-def _numbered(node: Any, code: Any, codes: int, xp: Any) -> Any:
-    """Number (node, code) pairs by int64 from 0, with few numbers left unused."""
-    numbers = node * xp.uint64(codes) + code
-    if span(numbers) > 4 * node.size:
-        numbers = dense_ranks(numbers, xp)
-    return numbers.astype(xp.int64)
+def _frontier(columns: CostColumns, rows: Any, node: Any, engine: Engine) -> Any:
+    """Mark what no other candidate of the same node and device dominates."""
+    buckets = _numbered(node, columns.device[rows], columns.no_device, engine)
+    host, device = columns.host_bytes[rows], columns.device_bytes[rows]
+    return undominated(
+        [
+            columns.time_ns[rows],
+            *_memory_axes(host, device, buckets, engine.xp),
+            255 - columns.precision[rows],
+            255 - columns.accuracy[rows],
+        ],
+        buckets if span(buckets) else None,
+        engine,
+    )
+
+
+def _numbered(node: Any, code: Any, codes: int, engine: Engine) -> Any:
+    """Number (node, code) pairs from 0, with few numbers left unused."""
+    xp = engine.xp
+    return compact_numbers(node.astype(xp.uint64) * xp.uint64(codes) + code, engine)
 
 
 def _memory_axes(host: Any, device: Any, buckets: Any, xp: Any) -> list[Any]:
@@ -93,7 +107,7 @@ def _best_of_stranded(pairs: Any, frontier: Any, order_keys: Any, xp: Any) -> An
     stranded = xp.flatnonzero(~represented[pairs])
     if not stranded.size:
         return stranded
-    pair = pairs[stranded].astype(xp.uint64)
+    pair = pairs[stranded]
     keys = [pair, *(key[stranded] for key in order_keys)]
     order = lexicographic_order(keys, xp)
     pair = pair[order]

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fuel_gpu.arrays.axis_lists import link_axes
 from fuel_gpu.arrays.engine import NUMPY, Engine, cupy_engine
-from fuel_gpu.arrays.peel import link_axes, removal_distances
+from fuel_gpu.arrays.peel import removal_distances
 from fuel_gpu.planner.candidate_table import CandidateTable, rank_and_retain
 from fuel_gpu.planner.crowding import crowding_cap
 from fuel_gpu.planner.frontier import pareto_mask

@@ -28,7 +28,7 @@ numbers = st.one_of(
 )
 def test_codes_compare_as_values_do(column: NDArray[Any]) -> None:
     codes = ordered_codes(column, np)
-    assert codes.dtype == np.uint64
+    assert codes.dtype.kind == "u"
     assert codes.min() == 0
     assert ((codes[:, None] < codes) == (column[:, None] < column)).all()
 

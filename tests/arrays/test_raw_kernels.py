@@ -13,9 +13,10 @@ import pytest
 from cuda_compile import nvrtc_or_none
 from opencl_launcher import opencl_engine
 
+from fuel_gpu.arrays.axis_lists import link_axes
 from fuel_gpu.arrays.engine import NUMPY, Engine
 from fuel_gpu.arrays.kernel_sources import kernel_source
-from fuel_gpu.arrays.peel import link_axes, removal_distances
+from fuel_gpu.arrays.peel import removal_distances
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ import sys
 import numpy as np
 from opencl_launcher import opencl_engine
 
+from fuel_gpu.arrays.axis_lists import link_axes
 from fuel_gpu.arrays.engine import NUMPY
 from fuel_gpu.arrays.kernel_sources import kernel_source
-from fuel_gpu.arrays.peel import link_axes, removal_distances
+from fuel_gpu.arrays.peel import removal_distances
 from fuel_gpu.planner.placement_batch import place_batch
 from fuel_gpu.planner.placement_problem import PlacementProblem
 

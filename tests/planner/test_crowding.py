@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fuel_gpu.arrays import peel
+from fuel_gpu.arrays import peel_rounds
+from fuel_gpu.arrays.axis_lists import link_axes
 from fuel_gpu.arrays.engine import NUMPY
+from fuel_gpu.arrays.peel import removal_distances, remove_one_at_a_time
 from fuel_gpu.errors import UsageError
 from fuel_gpu.planner import crowding
 from fuel_gpu.planner.crowding import crowding_cap
@@ -122,8 +124,8 @@ def test_equals_the_plain_loop(
 ) -> None:
     """Also with the bounds that hand over to the heap lowered until it does the work."""
     monkeypatch.setattr(crowding, "MOST_PEELS", peels)
-    monkeypatch.setattr(peel, "POINT_WORK", work[0])
-    monkeypatch.setattr(peel, "ROUND_WORK", work[1])
+    monkeypatch.setattr(peel_rounds, "POINT_WORK", work[0])
+    monkeypatch.setattr(peel_rounds, "ROUND_WORK", work[1])
     rng = np.random.default_rng(seed)
     axes, keep = int(rng.integers(1, 6)), int(rng.integers(1, 15))
     buckets, groups, labels, protected, expected = [], [], [], [], []
@@ -156,10 +158,11 @@ def test_bounds_and_extremes(count: int, keep: int, seed: int) -> None:
 def test_rounds_that_would_grow_with_the_points_hand_over_to_the_heap() -> None:
     """Along one axis with growing gaps the peel takes one point a round."""
     count = 3000
-    line = np.cumsum(1.0 + 1e-6 * np.arange(count))[:, None]
-    lists = peel.link_axes([line[:, 0]], np.zeros(count, np.uint64), NUMPY)
-    none = np.zeros(count, bool)
-    by_heap, distances = peel.remove_one_at_a_time(lists, np.arange(1, count - 1), lambda _: True)
-    removed_at = peel.removal_distances(lists, none, NUMPY)
+    line = np.cumsum(1.0 + 1e-6 * np.arange(count))
+    groups, none = np.zeros(count, np.uint64), np.zeros(count, bool)
+    by_heap, distances = remove_one_at_a_time(
+        link_axes([line], groups, NUMPY), np.arange(1, count - 1), lambda _: True, NUMPY
+    )
+    removed_at = removal_distances(link_axes([line], groups, NUMPY), none, NUMPY)
     assert np.argsort(removed_at, kind="stable")[: count - 2].tolist() == by_heap
     assert np.sort(removed_at)[: count - 2].tolist() == distances
