@@ -1,6 +1,7 @@
 """Measures a device in a child process: a crash, a hang or a flood costs what was unfinished."""
 
 import contextlib
+import math
 import os
 import queue
 import subprocess
@@ -14,15 +15,18 @@ import msgspec
 import psutil
 
 from fuel_gpu.calibration.records import Doing, Finished, Note, Record, Request
+from fuel_gpu.probes.cpu import host_memory_bytes
 from fuel_gpu.probes.isolation import describe_exit, kill_group, last_words, start_python
 
 MAX_LINE_BYTES: Final = 4 << 20
 MAX_OUTPUT_BYTES: Final = 64 << 20
 _MEMORY_SHARE: Final = 2
-"""A child that holds more than this part of the machine's memory is stopped."""
+"""A child that holds more than this part of the memory that we may use is stopped."""
 
 _POLL_S: Final = 0.1
 _EXIT_WAIT_S: Final = 2.0
+_LAST_LINES_S: Final = 1.0
+"""How long a dead child's last lines may take to be read; a grandchild may keep the pipe open."""
 
 
 def measure_in_child(
@@ -71,6 +75,7 @@ def _follow(
 ) -> Generator[Record, None, None]:
     deadline = time.monotonic() + limit_s
     doing, received, garbage = "", 0, False
+    read_until = math.inf
     while True:
         try:
             line = lines.get(timeout=_POLL_S)
@@ -91,8 +96,10 @@ def _follow(
                 yield record
                 if isinstance(record, Finished):
                     return
-        elif line == b"" or process.poll() is not None:
+        elif line == b"" or time.monotonic() > read_until:
             failure = _how_it_ended(process, stderr)
+        elif read_until == math.inf and process.poll() is not None:
+            read_until = time.monotonic() + _LAST_LINES_S
         if not failure:
             failure = _excess(process, deadline, limit_s, received, stderr)
         if failure:
@@ -128,7 +135,7 @@ def _excess(
         return f"did not finish within {limit_s:g} s and was stopped"
     if max(received, os.fstat(stderr.fileno()).st_size) > MAX_OUTPUT_BYTES:
         return f"printed more than {MAX_OUTPUT_BYTES >> 20} MiB and was stopped"
-    limit = psutil.virtual_memory().total // _MEMORY_SHARE
+    limit = host_memory_bytes() // _MEMORY_SHARE
     with contextlib.suppress(psutil.Error):
         if psutil.Process(process.pid).memory_info().rss > limit:
             return f"took more than {limit >> 20} MiB of memory and was stopped"

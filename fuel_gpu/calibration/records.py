@@ -42,10 +42,22 @@ class CopyMeasured(msgspec.Struct, frozen=True, kw_only=True, tag="copy"):
     conditions: Conditions | None = None
 
 
+class Swept(msgspec.Struct, frozen=True, kw_only=True, tag="swept"):
+    """Copies in one direction have been measured at all sizes, for as long as they were to be."""
+
+    src: str
+    dst: str
+    memory: str
+
+
 class RateMeasured(msgspec.Struct, frozen=True, kw_only=True, tag="rate"):
-    """A device's rate in one dtype; a later record of the same dtype replaces it."""
+    """A device's rate in one dtype; a later record of the same dtype replaces it.
+
+    `whole` is false while some of its figures are still to be measured.
+    """
 
     rate: Rate
+    whole: bool = True
 
 
 class DuplexMeasured(msgspec.Struct, frozen=True, kw_only=True, tag="duplex"):
@@ -61,7 +73,9 @@ class Note(msgspec.Struct, frozen=True, kw_only=True, tag="note"):
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag="finished"):
-    """The child has measured all it was asked for."""
+    """The child has measured all it was asked for; not `whole` if an error stopped it."""
+
+    whole: bool = True
 
 
-Record = Doing | CopyMeasured | RateMeasured | DuplexMeasured | Note | Finished
+Record = Doing | CopyMeasured | Swept | RateMeasured | DuplexMeasured | Note | Finished

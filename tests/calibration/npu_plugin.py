@@ -1,5 +1,6 @@
 """A third party's backend `npu` for tests: its devices' names choose how measuring them goes."""
 
+import ctypes
 import os
 import signal
 import time
@@ -44,7 +45,7 @@ def enumerate_devices() -> ProbeReport:
 class Faulty(FakeDevice):
     """A device whose matrix product does what it must not."""
 
-    fault: Callable[[], None]
+    fault: Callable[[], object]
 
     def product(self, dtype: str, kernel: str, n: int) -> Workload:
         self.fault()
@@ -59,19 +60,53 @@ def _hang() -> None:
     time.sleep(600)
 
 
+def _stick() -> None:
+    """Hang as a driver does that was called without letting other threads of Python run."""
+    ctypes.PyDLL(None).sleep(600)
+
+
+def _exit() -> None:
+    os._exit(3)
+
+
+def _raise() -> None:
+    raise RuntimeError("the firmware is missing")
+
+
 def _print() -> None:
-    os.write(1, b"a driver's banner\n")
+    os.write(1, b"a driver's banner\n\xff\xfe\x1e{}\n")
 
 
-FAULTS = {"crash": _segfault, "hang": _hang, "chatty": _print}
+def _flood() -> None:
+    while True:
+        os.write(1, b"x" * 2**16)
+
+
+def _fill_memory() -> None:
+    hoard = [b"x" * 2**24 for _ in range(24)]
+    time.sleep(600)
+    print(len(hoard))
+
+
+FAULTS: dict[str, Callable[[], object]] = {
+    "crash": _segfault,
+    "hang": _hang,
+    "stick": _stick,
+    "exit": _exit,
+    "raise": _raise,
+    "chatty": _print,
+    "flood": _flood,
+    "fill memory": _fill_memory,
+}
 
 
 def open_device(info: DeviceInfo) -> FakeDevice:
-    """Open a device for measuring."""
-    if info.name == "raise":
-        raise RuntimeError("the firmware is missing")
-    if info.name in FAULTS:
-        device = Faulty({"float32": {"plain": 64.0}})
-        device.fault = FAULTS[info.name]
-        return device
-    return FakeDevice({"float32": {"plain": 64.0}})
+    """Open a device for measuring; its name tells its fault, and whether opening has it."""
+    name = info.name.removesuffix(" when opened")
+    if name not in FAULTS:
+        return FakeDevice({"float32": {"plain": 64.0}})
+    if name != info.name:
+        FAULTS[name]()
+    device = Faulty({"float32": {"plain": 64.0}})
+    device.fault = FAULTS[name]
+    return device

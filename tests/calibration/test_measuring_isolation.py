@@ -1,10 +1,13 @@
 """A measuring child may crash, hang, exit, print garbage, flood or fill memory: one note each."""
 
 import os
+import queue
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import IO
 
 import psutil
 import pytest
@@ -41,6 +44,19 @@ def test_finished_records_arrive_and_the_end_is_quiet(tmp_path: Path) -> None:
         Doing(what="copies, 4 KiB", spent=0.5),
         Finished(),
     ]
+
+
+def test_last_lines_that_are_read_late_are_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = isolation._read
+
+    def read_late(stream: IO[bytes], lines: "queue.SimpleQueue[bytes]") -> None:
+        time.sleep(0.6)  # the child has ended by then, and its end been seen
+        read(stream, lines)
+
+    monkeypatch.setattr(isolation, "_read", read_late)
+    assert child(tmp_path, """say('{"type":"finished"}')""")[-1] == Finished()
 
 
 def test_a_crash_is_told_with_its_signal_and_what_was_measured(tmp_path: Path) -> None:
