@@ -7,7 +7,12 @@ from typing import Final
 
 import psutil
 
-from fuel_gpu.calibration.backends import OpenDevice, Workload, begin_watching, conditions_of
+from fuel_gpu.calibration.backends import (
+    OpenDevice,
+    Workload,
+    begin_watching,
+    conditions_of,
+)
 from fuel_gpu.calibration.effort import MIB, Effort
 from fuel_gpu.calibration.sampling import Summary, relative_half_width, summarize
 from fuel_gpu.calibration.table import Conditions

@@ -5,11 +5,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
+import msgspec
 import psutil
 
 from fuel_gpu.calibration.backends import (
     ConnectedDevice,
     DuplexDevice,
+    NodedDevice,
     OpenDevice,
     begin_watching,
     conditions_of,
@@ -25,8 +27,9 @@ from fuel_gpu.calibration.kernel_trials import (
     one_line,
 )
 from fuel_gpu.calibration.neighbours import Neighbours
+from fuel_gpu.calibration.node_streams import measure_node_streams
 from fuel_gpu.calibration.records import CopyMeasured, Doing, Note, RateMeasured, Record
-from fuel_gpu.calibration.table import Rate
+from fuel_gpu.calibration.table import NodeStream, Rate
 from fuel_gpu.device import HOST
 from fuel_gpu.probes.report import DeviceInfo
 
@@ -51,6 +54,7 @@ def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iter
     weight = _LAUNCH_WEIGHT + sum(weights)
     weight += _DUPLEX_WEIGHT * len(duplex_kinds)
     weight += (_PRODUCT_WEIGHT + _STREAM_WEIGHT) * len(info.dtypes)
+    weight += _STREAM_WEIGHT * (len(device.memory_nodes) if isinstance(device, NodedDevice) else 0)
     budget = Budget(effort.budget_s, weight)
     neighbours = Neighbours()
     available = psutil.virtual_memory().available
@@ -162,7 +166,7 @@ def _measure_dtype(
         notes,
     )
     if flops is not None:
-        yield RateMeasured(rate=_rate(info, dtype, launch, flops, None))
+        yield RateMeasured(rate=_rate(info, dtype, launch, flops, None), whole=False)
     yield Doing(what=f"streaming, {dtype}", spent=budget.spent())
     moved = _attempt(
         lambda: measure_stream(info, device, dtype, effort, budget.deadline(_STREAM_WEIGHT), notes),
@@ -170,8 +174,29 @@ def _measure_dtype(
         notes,
     )
     if flops is not None or moved is not None:
-        yield RateMeasured(rate=_rate(info, dtype, launch, flops, moved))
+        rate = _rate(info, dtype, launch, flops, moved)
+        yield RateMeasured(rate=rate)
+        if isinstance(device, NodedDevice) and device.memory_nodes and dtype == info.dtypes[0]:
+            yield Doing(what="streaming in each memory node", spent=budget.spent())
+            nodes = _node_streams(info, device, dtype, effort, budget, notes)
+            yield RateMeasured(rate=msgspec.structs.replace(rate, nodes=nodes))
     yield from (Note(text=text) for text in notes)
+
+
+def _node_streams(
+    info: DeviceInfo,
+    device: NodedDevice,
+    dtype: str,
+    effort: Effort,
+    budget: Budget,
+    notes: list[str],
+) -> tuple[NodeStream, ...]:
+    weight = _STREAM_WEIGHT * len(device.memory_nodes)
+    try:
+        return measure_node_streams(info, device, dtype, effort, budget.deadline(weight))
+    except Exception as error:
+        notes.append(f"streaming in each memory node: {one_line(error)}")
+        return ()
 
 
 def _attempt(

@@ -3,16 +3,20 @@
 Format history
 --------------
 1   first format: devices, transfers, rates, notes; `duplex` (copies both ways at once), and the
-    `conditions` (link, clocks, throttling) under which a figure was measured
+    `conditions` (link, clocks, throttling) under which a figure was measured, and the streaming
+    rate of each NUMA node (`nodes`)
 """
 
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 import msgspec
 
 from fuel_gpu.probes.report import DeviceInfo
 
 FORMAT_VERSION = 1
+
+INCOMPLETE: Final = "incomplete"
+"""Begins what says that measuring was stopped: a rate's flag, a transfer's or the table's note."""
 
 Provenance = Literal["measured", "shared", "datasheet", "fallback"]
 """How a number was obtained; `shared`: measured on a device with the same equivalence key."""
@@ -145,6 +149,27 @@ class Duplex(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     conditions: Conditions | None = None
 
 
+class NodeStream(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Streaming through the memory of one NUMA node, by the processors beside it.
+
+    Parameters
+    ----------
+    node
+        Its number.
+    cpus
+        The processors, as the kernel writes a set of them (``0-3,8``).
+    bytes_per_ns
+        Bytes read plus written.
+    """
+
+    node: int
+    cpus: str
+    bytes_per_ns: float
+    samples: tuple[float, ...] = ()
+    interval: tuple[float, float] | None = None
+    flags: tuple[str, ...] = ()
+
+
 class Rate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one device does with one compute dtype; None where it was not obtained.
 
@@ -166,6 +191,9 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         What the samples and the conditions show, such as ``flops: drift`` or ``bytes: throttled``.
     flops_conditions, bytes_conditions, launch_conditions
         Under which each was measured.
+    nodes
+        The processor's streaming in each of its NUMA nodes by itself, where there are several;
+        with the first dtype only, since memory does not care.
     """
 
     device: str
@@ -186,6 +214,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     flops_conditions: Conditions | None = None
     bytes_conditions: Conditions | None = None
     launch_conditions: Conditions | None = None
+    nodes: tuple[NodeStream, ...] = ()
     measured: str = ""
     notes: str = ""
 

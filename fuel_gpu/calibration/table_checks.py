@@ -135,6 +135,9 @@ def _rate_problems(rate: Rate, ids: list[str], where: str) -> Iterator[str]:
     if not 0 <= rate.launch_ns <= _LONGEST_LAUNCH_NS:
         yield f"launch_ns is {rate.launch_ns}, not between 0 and a minute - at `{where}.launch_ns`"
 
+    for i, node in enumerate(rate.nodes):
+        yield from _figure(node.bytes_per_ns, _FASTEST_BYTES_PER_NS, f"{where}.nodes[{i}]")
+        yield from _interval_problems(node.interval, f"{where}.nodes[{i}].interval")
     for name in ("flops", "bytes", "launch"):
         yield from _interval_problems(getattr(rate, f"{name}_interval"), f"{where}.{name}_interval")
         if any(not 0 <= sample < math.inf for sample in getattr(rate, f"{name}_samples")):

@@ -110,6 +110,25 @@ class DuplexDevice(Protocol):
         """Copy `nbytes` each way at once. Amount 2 `nbytes`."""
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryNode:
+    """A NUMA node: its number, the processors beside it, and its memory if that is known."""
+
+    node: int
+    cpus: str
+    memory_bytes: int | None
+
+
+@runtime_checkable
+class NodedDevice(Protocol):
+    """A processor whose memory may lie in several nodes; it names none where there is one only."""
+
+    memory_nodes: tuple[MemoryNode, ...]
+
+    def node_stream(self, node: MemoryNode, dtype: str, nbytes: int) -> Workload:
+        """Copy an array within one node, by its processors. Amount 2 `nbytes`."""
+
+
 class ConnectedDevice(OpenDevice, DuplexDevice, Protocol):
     """A device that copies to others of its backend without the caller's help."""
 
