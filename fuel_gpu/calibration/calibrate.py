@@ -23,7 +23,9 @@ from fuel_gpu.calibration.records import (
     Note,
     RateMeasured,
     Request,
+    Swept,
 )
+from fuel_gpu.calibration.staleness import other_machine
 from fuel_gpu.calibration.table import Table
 from fuel_gpu.device import Device
 from fuel_gpu.errors import UsageError
@@ -36,7 +38,7 @@ def calibrate(
     report: ProbeReport,
     *,
     full: bool = False,
-    devices: Collection[Device] | None = None,
+    devices: Device | str | Collection[Device | str] | None = None,
     earlier: Table | None = None,
     progress: Callable[[Event], None] | None = None,
     checkpoint: Callable[[Table], None] | None = None,
@@ -45,8 +47,10 @@ def calibrate(
 
     Each device is measured in a child process with a time limit. One that crashes or hangs costs
     what was unfinished, and a note in the table; so does Ctrl-C, after which the table of what is
-    finished is returned. Simulated devices are skipped. Of devices with the same equivalence key
-    one is measured, and its figures are marked `shared` on the others.
+    finished is returned. Earlier figures stay until they are measured again to the end; what was
+    not measured to the end and replaces none is marked as incomplete. Simulated devices are
+    skipped. Of devices with the same equivalence key one is measured, and its figures are marked
+    `shared` on the others.
 
     Parameters
     ----------
@@ -55,9 +59,10 @@ def calibrate(
     full
         Measure longer and at more sizes: about a minute a device, instead of about ten seconds.
     devices
-        Only these; None for all.
+        Only these, or their names (``cuda:0``); None for all.
     earlier
-        A table of this machine whose figures stay where nothing is measured again.
+        A table of this machine whose figures stay where nothing is measured again, those of devices
+        that are not found included.
     progress
         Called with each `Event`.
     checkpoint
@@ -72,23 +77,24 @@ def calibrate(
     Raises
     ------
     UsageError
-        If one of `devices` is not in the report.
+        If one of `devices` is not in the report, or `earlier` is another machine's table.
     """
+    _check(report, earlier)
     tell = progress or (lambda event: None)
     save = checkpoint or (lambda table: None)
     chosen = _chosen(report, devices)
     findings = Findings(report, earlier)
+    pairs = list(_connected(chosen))
+    findings.expect([d.id for d in chosen], [(one.id, other.id) for one, other in pairs])
     measured: dict[str, DeviceInfo] = {}
     current = ""
     for info in report.devices:
         if not info.simulated and not can_measure(info.backend):
-            findings.begin(info.id)
             findings.add_note(info.id, f"nothing here measures the backend {info.backend}")
     try:
         for index, info in enumerate(chosen, start=1):
             current = info.id
             tell(DeviceStarted(info.id, info.name, index, len(chosen)))
-            findings.begin(info.id)
             twin = measured.get(info.equivalence_key) if info.equivalence_key else None
             if twin is not None:
                 findings.complete(info.id)
@@ -96,14 +102,17 @@ def calibrate(
             elif _follow(Request(device=info, full=full), findings, tell, save):
                 findings.complete(info.id)
                 measured[info.equivalence_key] = info
+            else:
+                findings.give_up(info.id)
             save(findings.table())
             tell(DeviceEnded(info.id, findings.notes_of(info.id)))
-        for info, other in _connected(chosen):
+        for info, other in pairs:
             current = info.id
             _follow(Request(device=info, peer=other, full=full), findings, tell, save)
+            findings.end_pair((info.id, other.id))
             save(findings.table())
     except KeyboardInterrupt:
-        findings.add_note(current, "interrupted by Ctrl-C; what was finished by then is kept")
+        findings.add_note(current, "interrupted; what was finished by then is kept")
         tell(Interrupted(current))
     return findings.table()
 
@@ -113,18 +122,33 @@ def measurable(report: ProbeReport) -> list[DeviceInfo]:
     return [d for d in report.devices if not d.simulated and can_measure(d.backend)]
 
 
-def _chosen(report: ProbeReport, devices: Collection[Device] | None) -> list[DeviceInfo]:
+def _check(report: object, earlier: object) -> None:
+    if not isinstance(report, ProbeReport):
+        raise UsageError(f"report: {report!r:.60} is no probe's report: give what `probe` returned")
+    if earlier is None:
+        return
+    if not isinstance(earlier, Table):
+        raise UsageError(f"earlier: {earlier!r:.60} is no table: read one with `load_table`")
+    if (other := other_machine(earlier, report)) is not None:
+        raise UsageError(f"earlier: it is another machine's table: {other}")
+
+
+def _chosen(report: ProbeReport, devices: object) -> list[DeviceInfo]:
     usable = measurable(report)
     if devices is None:
         return usable
+    listed = [devices] if isinstance(devices, Device | str) else devices
+    if not isinstance(listed, Collection):
+        raise UsageError(f"devices: {devices!r:.60} is no list of devices")
+    wanted = {Device.of(one, "devices") for one in listed}
     known = {d.device for d in usable}
-    for device in devices:
+    for device in sorted(wanted):
         if device not in known:
             raise UsageError(
                 f"there is no device {device} to measure; there are "
                 f"{', '.join(d.id for d in usable)}"
             )
-    return [d for d in usable if d.device in devices]
+    return [d for d in usable if d.device in wanted]
 
 
 def _connected(chosen: list[DeviceInfo]) -> Iterator[tuple[DeviceInfo, DeviceInfo]]:
@@ -153,6 +177,8 @@ def _follow(
                     saved = time.monotonic()
             case CopyMeasured():
                 findings.add_copy(record)
+            case Swept():
+                findings.end_sweep(record)
             case RateMeasured():
                 findings.add_rate(record)
                 save(findings.table())
@@ -161,5 +187,5 @@ def _follow(
             case Note():
                 findings.add_note(name, record.text)
             case Finished():
-                return True
+                return record.whole
     return False

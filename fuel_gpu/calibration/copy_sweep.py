@@ -10,7 +10,7 @@ from typing import Final, Literal
 from fuel_gpu.calibration.backends import Copies
 from fuel_gpu.calibration.curves import sizes_at_bends
 from fuel_gpu.calibration.effort import Budget, Effort
-from fuel_gpu.calibration.records import CopyMeasured, Doing, Note, Record
+from fuel_gpu.calibration.records import CopyMeasured, Doing, Note, Record, Swept
 from fuel_gpu.calibration.sampling import relative_half_width, summarize
 from fuel_gpu.calibration.table import Conditions, Point
 from fuel_gpu.probes.report import DeviceInfo
@@ -94,6 +94,8 @@ def measure_copies(
             yield from _passes(sweep, begun + share * (deadline - begun), copies.memory, budget)
             yield from _first_visits(sweep, copies, sweep.sizes_at_bends(), budget)
         yield from _passes(sweep, deadline, copies.memory, budget)
+        for src, dst in (ends, ends[::-1]):
+            yield Swept(src=src, dst=dst, memory=copies.memory)
     finally:
         copies.release()
 

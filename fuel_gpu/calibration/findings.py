@@ -1,17 +1,33 @@
 """The figures of one calibration as they come in, and the table that they make."""
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 
 from fuel_gpu.calibration.curves import fit_curve
-from fuel_gpu.calibration.records import CopyMeasured, DuplexMeasured, RateMeasured
+from fuel_gpu.calibration.records import CopyMeasured, DuplexMeasured, RateMeasured, Swept
 from fuel_gpu.calibration.staleness import describe_machine, same_device
-from fuel_gpu.calibration.table import FORMAT_VERSION, Duplex, Point, Rate, Table, Transfer
+from fuel_gpu.calibration.table import (
+    FORMAT_VERSION,
+    INCOMPLETE,
+    Duplex,
+    Point,
+    Rate,
+    Table,
+    Transfer,
+)
 from fuel_gpu.device import HOST
-from fuel_gpu.probes.report import DeviceInfo, ProbeReport
+from fuel_gpu.probes.report import ProbeReport
 
 _FEWEST_POINTS = 2
+
+_NOT_ENDED: Final = f"{INCOMPLETE}: it was not measured to the end"
+_ABSENT: Final = (
+    "not found when this table was written last: its figures are older; if it is gone for good, "
+    "delete the table and measure anew"
+)
 
 
 class Findings:
@@ -22,21 +38,26 @@ class Findings:
     report
         The devices that are here.
     earlier
-        A table whose figures stay until they are measured again, for each device that is as it
-        was; None to begin afresh.
+        A table whose figures stay until they are measured again to the end, for each device that
+        is as it was or is not found; None to begin afresh.
     """
 
     def __init__(self, report: ProbeReport, earlier: Table | None) -> None:
         self._machine = describe_machine(report)
-        self._here = {d.id: d for d in report.devices if not d.simulated}
+        self._devices = {d.id: d for d in report.devices if not d.simulated}
         self._points: dict[tuple[str, str, str], dict[int, Point]] = {}
         self._latest: dict[tuple[str, str, str], CopyMeasured] = {}
+        self._swept: set[tuple[str, str, str]] = set()
         self._rates: dict[tuple[str, str], Rate] = {}
         self._duplex: dict[tuple[tuple[str, str], str], Duplex] = {}
         self._kept_transfers: dict[tuple[str, str, str], Transfer] = {}
         self._kept_rates: dict[tuple[str, str], Rate] = {}
         self._kept_duplex: dict[tuple[tuple[str, str], str], Duplex] = {}
         self._notes: dict[str, list[str]] = {}
+        self._earlier_notes: dict[str, list[str]] = {}
+        self._unfinished: set[str] = set()
+        self._unfinished_pairs: set[tuple[str, str]] = set()
+        self._earlier = earlier
         if earlier is not None and earlier.machine.fingerprint == self._machine.fingerprint:
             self._keep(earlier)
 
@@ -46,9 +67,16 @@ class Findings:
         self._points.setdefault(key, {})[record.point.bytes] = record.point
         self._latest[key] = record
 
+    def end_sweep(self, record: Swept) -> None:
+        """Take it that copies have been measured to the end: they replace earlier ones now."""
+        self._swept.add((record.src, record.dst, record.memory))
+
     def add_rate(self, record: RateMeasured) -> None:
-        """Take in a device's rate in one dtype."""
-        self._rates[record.rate.device, record.rate.dtype] = record.rate
+        """Take in a device's rate in one dtype; only a whole one replaces an earlier one."""
+        rate = record.rate
+        if not record.whole:
+            rate = msgspec.structs.replace(rate, flags=(*rate.flags, INCOMPLETE))
+        self._rates[rate.device, rate.dtype] = rate
 
     def add_duplex(self, record: DuplexMeasured) -> None:
         """Take in copies both ways at once."""
@@ -58,19 +86,42 @@ class Findings:
         """Take in what could not be measured."""
         self._notes.setdefault(device, []).append(text)
 
-    def begin(self, device: str) -> None:
-        """Forget what an earlier calibration noted of a device: it is measured again."""
-        self._notes[device] = []
+    def expect(self, devices: Iterable[str], pairs: Iterable[tuple[str, str]]) -> None:
+        """Say what is to be measured: until it is, the table says that it is incomplete.
+
+        A device whose earlier figures are whole and stay until then is not.
+        """
+        rated = {device for device, _ in self._kept_rates}
+        for device in devices:
+            noted = self._earlier_notes.get(device, [])
+            lasting = [text for text in noted if not text.startswith(INCOMPLETE)]
+            if device not in rated or lasting != noted:
+                self._unfinished.add(device)
+            self._earlier_notes[device] = lasting
+        copied = {(t.src, t.dst) for t in self._kept_transfers.values()}
+        self._unfinished_pairs = set(pairs) - copied
+
+    def give_up(self, device: str) -> None:
+        """Take it that a device was measured as far as it goes; a note says what stopped it."""
+        self._unfinished.discard(device)
+
+    def end_pair(self, pair: tuple[str, str]) -> None:
+        """Take it that copies between two devices were measured as far as they go."""
+        self._unfinished_pairs.discard(pair)
 
     def complete(self, device: str) -> None:
         """Forget what an earlier table said of a device that has now been measured in full.
 
-        Copies between it and other devices are measured apart, and stay until then.
+        Copies between it and other devices are measured apart, and stay until then; so do earlier
+        copies where measuring them again was begun and failed.
         """
+        self._unfinished.discard(device)
+        self._earlier_notes.pop(device, None)
+        begun = self._points.keys() - self._swept
         self._kept_transfers = {
             key: t
             for key, t in self._kept_transfers.items()
-            if {t.src, t.dst} != {device, str(HOST)}
+            if {t.src, t.dst} != {device, str(HOST)} or key in begun
         }
         self._kept_duplex = {
             key: d for key, d in self._kept_duplex.items() if set(d.ends) != {device, str(HOST)}
@@ -98,7 +149,7 @@ class Findings:
                 )
 
     def notes_of(self, device: str) -> tuple[str, ...]:
-        """What could not be measured of a device."""
+        """What could not be measured of a device this time."""
         return tuple(self._notes.get(device, ()))
 
     def table(self) -> Table:
@@ -108,8 +159,14 @@ class Findings:
         say why.
         """
         transfers = dict(self._kept_transfers)
-        transfers |= {(t.src, t.dst, t.memory): t for t in self._measured_transfers()}
-        rates = self._kept_rates | self._rates
+        for transfer in self._measured_transfers():
+            key = (transfer.src, transfer.dst, transfer.memory)
+            if key in self._swept or key not in transfers or _incomplete(transfers[key]):
+                transfers[key] = transfer
+        rates = dict(self._kept_rates)
+        for rated, rate in self._rates.items():
+            if INCOMPLETE not in rate.flags or INCOMPLETE in rates.get(rated, rate).flags:
+                rates[rated] = rate
         used = {end for src, dst, _ in transfers for end in (src, dst)}
         used |= {device for device, _ in rates}
         duplex = [
@@ -118,19 +175,48 @@ class Findings:
         return Table(
             version=FORMAT_VERSION,
             machine=self._machine,
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            devices=tuple(d for d in self._here.values() if d.id in used),
+            created=self._created(),
+            devices=tuple(d for d in self._devices.values() if d.id in used),
             transfers=tuple(transfers.values()),
             rates=tuple(rates.values()),
             duplex=tuple(duplex),
-            notes=tuple(
-                f"{device}: {text}" for device, all_ in self._notes.items() for text in all_
-            ),
+            notes=tuple(dict.fromkeys(self._all_notes())),
+            engine_crossover=self._earlier.engine_crossover if self._earlier else None,
         )
 
+    def _created(self) -> str:
+        if self._earlier is not None and not (self._rates or self._points or self._duplex):
+            return self._earlier.created
+        return datetime.now(UTC).isoformat(timespec="seconds")
+
+    def _all_notes(self) -> Iterator[str]:
+        for device in dict.fromkeys((*self._earlier_notes, *self._notes, *self._devices)):
+            for text in (*self._earlier_notes.get(device, ()), *self._notes.get(device, ())):
+                yield f"{device}: {text}"
+            if device in self._unfinished:
+                yield f"{device}: {_NOT_ENDED}"
+            for src, dst in sorted(self._unfinished_pairs):
+                if src == device:
+                    yield f"{src}: {INCOMPLETE}: copies to {dst} were not measured to the end"
+
     def _keep(self, earlier: Table) -> None:
-        before = {d.id: d for d in earlier.devices}
-        same = {name for name, d in self._here.items() if _unchanged(before.get(name), d)}
+        for note in earlier.notes:
+            device, _, text = note.partition(": ")
+            if text != _ABSENT:
+                self._earlier_notes.setdefault(device, []).append(text)
+        same = set()
+        for before in earlier.devices:
+            here = self._devices.get(before.id)
+            if here is None:
+                self._devices[before.id] = before
+                self._earlier_notes.setdefault(before.id, []).append(_ABSENT)
+            if here is None or same_device(before, here):
+                same.add(before.id)
+            else:
+                self._earlier_notes[before.id] = [
+                    f"{INCOMPLETE}: earlier figures, of {before.name} with driver "
+                    f"{before.driver or 'none'}, were dropped"
+                ]
         self._kept_transfers = {
             (t.src, t.dst, t.memory): t
             for t in earlier.transfers
@@ -138,10 +224,6 @@ class Findings:
         }
         self._kept_duplex = {(d.ends, d.memory): d for d in earlier.duplex if set(d.ends) <= same}
         self._kept_rates = {(r.device, r.dtype): r for r in earlier.rates if r.device in same}
-        for note in earlier.notes:
-            device, _, text = note.partition(": ")
-            if device in same:
-                self.add_note(device, text)
 
     def _measured_transfers(self) -> list[Transfer]:
         found = []
@@ -149,6 +231,7 @@ class Findings:
             if len(by_size) < _FEWEST_POINTS:
                 continue
             points = tuple(by_size[size] for size in sorted(by_size))
+            whole = key in self._swept
             latest = self._latest[key]
             found.append(
                 Transfer(
@@ -161,10 +244,11 @@ class Findings:
                     size_bound_bytes=latest.size_bound_bytes,
                     measured=latest.measured,
                     conditions=latest.conditions,
+                    notes="" if whole else f"{INCOMPLETE}: not measured to the end",
                 )
             )
         return found
 
 
-def _unchanged(before: DeviceInfo | None, now: DeviceInfo) -> bool:
-    return before is not None and same_device(before, now)
+def _incomplete(transfer: Transfer) -> bool:
+    return transfer.notes.startswith(INCOMPLETE)

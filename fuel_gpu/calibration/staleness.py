@@ -2,8 +2,9 @@
 
 import hashlib
 import platform
+from collections.abc import Iterator
 
-from fuel_gpu.calibration.table import Machine, Table
+from fuel_gpu.calibration.table import INCOMPLETE, Machine, Table
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
 
 
@@ -29,14 +30,12 @@ def describe_machine(report: ProbeReport) -> Machine:
 def stale(table: Table, report: ProbeReport) -> list[str]:
     """Name each way in which the machine is not as the table says; empty if it is current.
 
-    A device of which the table notes that it could not be measured is not counted as new.
+    A device that was not measured, or not to the end, is among them. One of which the table notes
+    that measuring it failed is not: it would fail again.
     """
     differences = []
-    here = describe_machine(report)
-    if table.machine.fingerprint != here.fingerprint:
-        differences.append(
-            f"other machine: the table is of {_name(table.machine)}, this is {_name(here)}"
-        )
+    if (other := other_machine(table, report)) is not None:
+        differences.append(f"other machine: {other}")
     known = {d.id: d for d in table.devices}
     found = {d.id: d for d in report.devices if not d.simulated}
     for name, device in known.items():
@@ -44,12 +43,22 @@ def stale(table: Table, report: ProbeReport) -> list[str]:
             differences.append(f"{name}: device gone ({device.name})")
         else:
             differences += _changes(device, found[name])
-    differences += [
-        f"{name}: new device ({device.name}), not in the table"
-        for name, device in found.items()
-        if name not in known and not any(note.startswith(f"{name}: ") for note in table.notes)
-    ]
+    for device in found.values():
+        differences += _unmeasured(table, device)
     return differences
+
+
+def other_machine(table: Table, report: ProbeReport) -> str | None:
+    """Say in what the table's machine is not the one of the report; None if it is that one."""
+    there, here = table.machine, describe_machine(report)
+    if there.fingerprint == here.fingerprint:
+        return None
+    parts = [(there.cpu, here.cpu), (there.system, here.system)]
+    named = [(before, now) for before, now in parts if before and before != now]
+    if not named:
+        named = [(f"fingerprint {there.fingerprint}", f"fingerprint {here.fingerprint}")]
+    before, now = (", ".join(words) for words in zip(*named, strict=True))
+    return f"the table is of {before}, this is {now}"
 
 
 def same_device(before: DeviceInfo, now: DeviceInfo) -> bool:
@@ -68,5 +77,12 @@ def _changes(before: DeviceInfo, now: DeviceInfo) -> list[str]:
     return []
 
 
-def _name(machine: Machine) -> str:
-    return machine.cpu or machine.fingerprint
+def _unmeasured(table: Table, device: DeviceInfo) -> Iterator[str]:
+    notes = [note for note in table.notes if note.startswith(f"{device.id}: ")]
+    incomplete = [note for note in notes if note.startswith(f"{device.id}: {INCOMPLETE}")]
+    yield from incomplete
+    if not notes and not any(rate.device == device.id for rate in table.rates):
+        if any(device.id == known.id for known in table.devices):
+            yield f"{device.id}: not measured ({device.name})"
+        else:
+            yield f"{device.id}: new device ({device.name}), not in the table"

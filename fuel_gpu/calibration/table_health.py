@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fuel_gpu.calibration.staleness import stale
-from fuel_gpu.calibration.table import Conditions, Table
+from fuel_gpu.calibration.table import INCOMPLETE, Conditions, Table
 from fuel_gpu.device import HOST
 from fuel_gpu.probes.finding import Finding
 from fuel_gpu.probes.report import ProbeReport
@@ -91,6 +91,8 @@ def _measured_under(table: Table) -> Iterator[tuple[str, str, Conditions | None]
 def _notes(table: Table) -> Iterator[Finding]:
     for note in table.notes:
         device, colon, words = note.partition(": ")
+        if words.startswith(INCOMPLETE):  # said as stale
+            continue
         known = colon and any(device == one.id for one in table.devices)
         yield Finding(
             severity="note",

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
+import msgspec
 import npu_plugin
 import pytest
 
@@ -165,12 +167,18 @@ def test_ctrl_c_keeps_what_is_finished_and_says_so() -> None:
     assert events[-1] == Interrupted("npu:0")
     assert len(table.transfers) == 2
     assert table.rates == ()
-    assert notes(table) == ["npu:0: interrupted by Ctrl-C; what was finished by then is kept"]
+    assert notes(table) == [
+        "npu:0: interrupted; what was finished by then is kept",
+        "npu:0: incomplete: it was not measured to the end",
+        "npu:1: incomplete: it was not measured to the end",
+    ]
 
 
 def test_each_finished_rate_is_a_checkpoint(good: Run) -> None:
     with_rates = [t for t in good.checkpoints if t.rates]
     assert with_rates[0].rates[0].bytes_per_ns is None  # the product's, before the streaming's
+    assert with_rates[0].rates[0].flags[-1] == "incomplete"
+    assert "npu:0: incomplete: it was not measured to the end" in with_rates[0].notes
     assert with_rates[-1].rates == good.table.rates
     assert [len(t.transfers) for t in with_rates] == [2] * len(with_rates)
 
@@ -192,3 +200,53 @@ def test_earlier_figures_of_other_devices_stay(good: Run) -> None:
     assert second.rates == good.table.rates
     assert second.transfers == good.table.transfers
     assert notes(second) == ["npu:1: measuring stopped: RuntimeError: the firmware is missing"]
+
+
+def test_an_interrupt_leaves_the_earlier_figures_whole(good: Run) -> None:
+    def interrupt(event: Event) -> None:
+        if isinstance(event, Measuring) and event.what.startswith("streaming"):
+            raise KeyboardInterrupt
+
+    second = calibrate(report("good"), devices=["npu:0"], earlier=good.table, progress=interrupt)
+    (rate,) = second.rates
+    assert rate == good.table.rates[0]  # though its product was measured again
+    assert [t.notes for t in second.transfers] == ["", ""]
+    assert notes(second) == ["npu:0: interrupted; what was finished by then is kept"]
+
+
+def test_a_run_that_measures_nothing_leaves_the_date(good: Run) -> None:
+    dated = msgspec.structs.replace(good.table, created="2001-01-01T00:00:00+00:00")
+    for devices in ([], ["npu:1"]):
+        second = calibrate(report("good", "raise when opened"), devices=devices, earlier=dated)
+        assert second.created == dated.created
+
+
+@pytest.mark.parametrize("devices", [NPU, "npu:0", "npu", [NPU], ["npu:0"], ("npu",), {NPU}])
+def test_devices_go_by_value_or_name(devices: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(calibration, "_follow", lambda request, *_: asked.append(request.device.id))
+    calibrate(report("good"), devices=devices)
+    assert asked == ["npu:0"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"report": None}, "report: None is no probe's report"),
+        ({"devices": 5}, "devices: 5 is no list of devices"),
+        ({"devices": [5]}, "devices: 5 is no device"),
+        ({"devices": "a card"}, "devices: 'a card' is not a device"),
+        ({"earlier": {}}, "earlier: {} is no table"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        calibrate(**{"report": report("good"), **arguments})
+
+
+def test_another_machines_table_is_not_gone_on_with(good: Run) -> None:
+    here = ProbeReport(devices=(msgspec.structs.replace(CPU, name="another"),))
+    with pytest.raises(
+        UsageError, match="another machine's table: the table is of a processor, 16"
+    ):
+        calibrate(here, earlier=good.table)

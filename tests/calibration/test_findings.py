@@ -3,7 +3,7 @@
 import msgspec
 
 from fuel_gpu.calibration.findings import Findings
-from fuel_gpu.calibration.records import CopyMeasured, DuplexMeasured, RateMeasured
+from fuel_gpu.calibration.records import CopyMeasured, DuplexMeasured, RateMeasured, Swept
 from fuel_gpu.calibration.table import Conditions, Duplex, Point, Rate, Table
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
 
@@ -50,6 +50,10 @@ def duplex(a: str, b: str, rate: float = 1.0) -> DuplexMeasured:
     )
 
 
+def swept(src: str, dst: str) -> Swept:
+    return Swept(src=src, dst=dst, memory="pageable")
+
+
 def measured_before() -> Table:
     findings = Findings(REPORT, None)
     for ends in (("cpu:0", "cuda:0"), ("cpu:0", "cuda:1"), ("cuda:0", "cuda:1")):
@@ -61,6 +65,8 @@ def measured_before() -> Table:
         findings.add_copy(copy("cpu:0", name, 8192, 200))
     findings.add_copy(copy("cuda:0", "cuda:1", 4096, 10))
     findings.add_copy(copy("cuda:0", "cuda:1", 8192, 20))
+    for src, dst in (("cpu:0", "cuda:0"), ("cpu:0", "cuda:1"), ("cuda:0", "cuda:1")):
+        findings.end_sweep(swept(src, dst))
     findings.add_note("cuda:1", "int8, cuBLAS: wrong result, left out")
     return findings.table()
 
@@ -87,7 +93,6 @@ def test_the_latest_conditions_stand_for_all_sizes() -> None:
 
 def test_copies_both_ways_stay_go_and_are_shared_like_any_other_figure() -> None:
     findings = Findings(REPORT, measured_before())
-    findings.begin("cuda:0")
     findings.add_copy(copy("cpu:0", "cuda:0", 4096, 1))
     findings.add_copy(copy("cpu:0", "cuda:0", 8192, 2))
     findings.add_duplex(duplex("cpu:0", "cuda:0", 5.0))
@@ -101,8 +106,8 @@ def test_copies_both_ways_stay_go_and_are_shared_like_any_other_figure() -> None
     findings.share("cuda:0", "cuda:1")
     shared = [d for d in findings.table().duplex if d.ends == ("cpu:0", "cuda:1")]
     assert [(d.bytes_per_ns, d.provenance) for d in shared] == [(5.0, "shared")]
-    gone = Findings(ProbeReport(devices=(CPU, GPU1)), measured_before())
-    assert [d.ends for d in gone.table().duplex] == [("cpu:0", "cuda:1")]
+    other = Findings(ProbeReport(devices=(CPU, device("cuda:0", "2"), GPU1)), measured_before())
+    assert [d.ends for d in other.table().duplex] == [("cpu:0", "cuda:1")]
 
 
 def test_one_size_makes_no_curve() -> None:
@@ -122,7 +127,7 @@ def test_a_device_of_which_nothing_was_measured_is_left_out_with_its_note() -> N
 
 def test_earlier_figures_stay_until_measured_again() -> None:
     findings = Findings(REPORT, measured_before())
-    findings.begin("cuda:0")
+    findings.expect(["cuda:0"], [])
     findings.add_rate(rate("cuda:0", flops=9.0))
     rates = {(r.device, r.dtype): r.flops_per_ns for r in findings.table().rates}
     assert rates == {
@@ -137,7 +142,7 @@ def test_earlier_figures_stay_until_measured_again() -> None:
 
 def test_what_a_complete_measurement_no_longer_found_is_dropped() -> None:
     findings = Findings(REPORT, measured_before())
-    findings.begin("cuda:1")
+    findings.expect(["cuda:1"], [])
     findings.add_rate(rate("cuda:1"))
     findings.complete("cuda:1")
     made = findings.table()
@@ -156,6 +161,9 @@ def test_another_driver_makes_earlier_figures_void() -> None:
     made = Findings(report, measured_before()).table()
     assert {r.device for r in made.rates} == {"cuda:0"}
     assert [(t.src, t.dst) for t in made.transfers] == [("cpu:0", "cuda:0")]
+    assert made.notes == (
+        "cuda:1: incomplete: earlier figures, of cuda:1 with driver 1, were dropped",
+    )
 
 
 def test_another_machine_makes_all_of_them_void() -> None:
@@ -181,3 +189,88 @@ def test_a_twin_shares_rates_and_host_copies_marked_as_shared() -> None:
         ("cpu:0", "cuda:1"): "shared",
         ("cuda:0", "cuda:1"): "measured",
     }
+
+
+def test_a_device_that_is_not_found_keeps_its_figures_and_a_note() -> None:
+    before = measured_before()
+    made = Findings(ProbeReport(devices=(CPU, GPU0)), before).table()
+    assert (made.rates, made.transfers, made.duplex) == (
+        before.rates,
+        before.transfers,
+        before.duplex,
+    )
+    assert made.devices == before.devices
+    assert len(made.notes) == 2
+    assert made.notes[1].startswith("cuda:1: not found when this table was written last")
+    again = Findings(ProbeReport(devices=(CPU, GPU0)), made).table()
+    assert again.notes == made.notes  # said once
+    assert Findings(REPORT, made).table().notes == before.notes  # it is back
+
+
+def test_only_a_whole_rate_replaces_an_earlier_one() -> None:
+    findings = Findings(REPORT, measured_before())
+    begun = msgspec.structs.replace(rate("cuda:0", flops=9.0), whole=False)
+    findings.add_rate(begun)
+    assert {r.flops_per_ns for r in findings.table().rates} == {1.0}
+    findings.add_rate(rate("cuda:0", flops=9.0))
+    assert {r.flops_per_ns for r in findings.table().rates} == {1.0, 9.0}
+    fresh = Findings(REPORT, None)
+    fresh.add_rate(begun)
+    assert [(r.flops_per_ns, r.flags) for r in fresh.table().rates] == [(9.0, ("incomplete",))]
+
+
+def test_an_incomplete_rate_is_replaced_by_any() -> None:
+    begun = Findings(REPORT, None)
+    begun.add_rate(msgspec.structs.replace(rate("cuda:0", flops=8.0), whole=False))
+    findings = Findings(REPORT, begun.table())
+    findings.add_rate(msgspec.structs.replace(rate("cuda:0", flops=9.0), whole=False))
+    assert [r.flops_per_ns for r in findings.table().rates] == [9.0]
+
+
+def test_copies_replace_earlier_ones_once_they_are_swept() -> None:
+    def first_point(findings: Findings) -> tuple[int, str]:
+        (found,) = [t for t in findings.table().transfers if t.dst == "cuda:0"]
+        return found.points[0].ns, found.notes
+
+    findings, fresh = Findings(REPORT, measured_before()), Findings(REPORT, None)
+    for size in (4096, 8192):
+        findings.add_copy(copy("cpu:0", "cuda:0", size, size))
+        fresh.add_copy(copy("cpu:0", "cuda:0", size, size))
+    assert first_point(findings) == (100, "")
+    assert first_point(fresh) == (4096, "incomplete: not measured to the end")
+    findings.complete("cuda:0")  # the sweep failed, all else was measured
+    assert first_point(findings) == (100, "")
+    findings.end_sweep(swept("cpu:0", "cuda:0"))
+    assert first_point(findings) == (4096, "")
+
+
+def test_what_is_expected_and_was_never_measured_makes_the_table_incomplete() -> None:
+    findings = Findings(REPORT, None)
+    findings.expect(["cuda:0", "cuda:1"], [("cuda:0", "cuda:1")])
+    pair = "cuda:0: incomplete: copies to cuda:1 were not measured to the end"
+    each = "{}: incomplete: it was not measured to the end"
+    assert findings.table().notes == (each.format("cuda:0"), pair, each.format("cuda:1"))
+    stopped = findings.table()
+    findings.complete("cuda:0")
+    findings.give_up("cuda:1")
+    assert findings.table().notes == (pair,)
+    findings.end_pair(("cuda:0", "cuda:1"))
+    assert findings.table().notes == ()
+    later = Findings(REPORT, stopped)
+    later.expect(["cuda:0"], [])
+    assert set(later.table().notes) == {each.format("cuda:0"), pair, each.format("cuda:1")} - {pair}
+
+
+def test_whole_earlier_figures_are_not_incomplete_for_being_measured_again() -> None:
+    findings = Findings(REPORT, measured_before())
+    findings.expect(["cuda:0", "cuda:1"], [("cuda:0", "cuda:1")])
+    assert findings.table().notes == measured_before().notes
+
+
+def test_nothing_new_leaves_date_and_crossover() -> None:
+    before = msgspec.structs.replace(measured_before(), created="2001-01-01", engine_crossover=7)
+    findings = Findings(REPORT, before)
+    findings.add_note("cuda:0", "crashed")
+    assert (findings.table().created, findings.table().engine_crossover) == ("2001-01-01", 7)
+    findings.add_rate(rate("cuda:0"))
+    assert findings.table().created != "2001-01-01"

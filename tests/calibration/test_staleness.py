@@ -1,9 +1,10 @@
 """A stale table is noticed, and each difference named."""
 
 import msgspec
+import pytest
 
 from fuel_gpu.calibration.staleness import describe_machine, same_device, stale
-from fuel_gpu.calibration.table import FORMAT_VERSION, Table
+from fuel_gpu.calibration.table import FORMAT_VERSION, Machine, Rate, Table
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
 
 CPU = DeviceInfo(id="cpu:0", backend="cpu", name="Processor X", memory_bytes=16 * 2**30)
@@ -20,8 +21,19 @@ def table_of(report: ProbeReport, *notes: str) -> Table:
         created="",
         devices=report.devices,
         transfers=(),
-        rates=(),
+        rates=tuple(rate(d.id) for d in report.devices),
         notes=notes,
+    )
+
+
+def rate(device: str) -> Rate:
+    return Rate(
+        device=device,
+        dtype="float32",
+        flops_per_ns=1.0,
+        bytes_per_ns=1.0,
+        launch_ns=1,
+        provenance="measured",
     )
 
 
@@ -69,6 +81,35 @@ def test_another_machine_is_named_by_processor_and_memory() -> None:
     assert stale(table_of(REPORT), ProbeReport(devices=(larger, CARD))) == [
         "other machine: the table is of Processor X, 16 GiB, this is Processor X, 32 GiB"
     ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "before", "now"),
+    [
+        ({"system": "Plan9 x86"}, "Plan9 x86", "{here.system}"),
+        ({"cpu": "P, 1 GiB", "system": "Plan9"}, "P, 1 GiB, Plan9", "{here.cpu}, {here.system}"),
+        ({}, "fingerprint an older way", "fingerprint {here.fingerprint}"),
+        ({"cpu": "", "system": ""}, "fingerprint an older way", "fingerprint {here.fingerprint}"),
+    ],
+)
+def test_what_differs_between_two_machines_is_named(
+    changes: dict[str, str], before: str, now: str
+) -> None:
+    here = describe_machine(REPORT)
+    there: Machine = msgspec.structs.replace(here, fingerprint="an older way", **changes)
+    table = msgspec.structs.replace(table_of(REPORT), machine=there)
+    expected = f"other machine: the table is of {before}, this is {now.format(here=here)}"
+    assert stale(table, REPORT) == [expected]
+
+
+def test_a_device_that_was_not_measured_to_the_end_is_named() -> None:
+    table = table_of(REPORT, "cuda:0: incomplete: it was not measured to the end")
+    assert stale(table, REPORT) == ["cuda:0: incomplete: it was not measured to the end"]
+
+
+def test_a_device_without_rates_is_named() -> None:
+    table = msgspec.structs.replace(table_of(REPORT), rates=(rate("cpu:0"),))
+    assert stale(table, REPORT) == ["cuda:0: not measured (Card Y)"]
 
 
 def test_a_few_mebibytes_that_the_system_keeps_do_not_make_another_machine() -> None:

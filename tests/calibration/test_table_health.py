@@ -28,13 +28,31 @@ def device(name: str, driver: str = "1.0") -> DeviceInfo:
 REPORT = ProbeReport(devices=(device("cpu:0"), device("cuda:0")))
 
 
+def plain_rate(name: str) -> Rate:
+    return Rate(
+        device=name,
+        dtype="float32",
+        flops_per_ns=1.0,
+        bytes_per_ns=1.0,
+        launch_ns=1,
+        provenance="measured",
+    )
+
+
 def table(**fields: Any) -> Table:
     values: dict[str, Any] = {"devices": REPORT.devices, "transfers": (), "rates": (), **fields}
+    rated = {one.device for one in values["rates"]}
+    values["rates"] += tuple(plain_rate(d.id) for d in values["devices"] if d.id not in rated)
     return Table(version=FORMAT_VERSION, machine=describe_machine(REPORT), created="", **values)
 
 
 def test_a_current_table_has_nothing_to_say() -> None:
     assert table_findings(table(), REPORT) == []
+
+
+def test_what_was_not_measured_to_the_end_is_said_once() -> None:
+    (finding,) = table_findings(table(notes=("cuda:0: incomplete: stopped",)), REPORT)
+    assert finding.what == "stale: cuda:0: incomplete: stopped"
 
 
 def test_no_table_yet_is_a_note() -> None:

@@ -17,7 +17,8 @@ from fuel_gpu.calibration.curves import line_curve
 from fuel_gpu.calibration.progress import Interrupted
 from fuel_gpu.calibration.staleness import describe_machine
 from fuel_gpu.calibration.table import FORMAT_VERSION, Point, Rate, Table, Transfer
-from fuel_gpu.calibration.table_file import decode_table, load_table, save_table
+from fuel_gpu.calibration.table_file import load_table, save_table
+from fuel_gpu.calibration.table_text import decode_table
 from fuel_gpu.calibration.verify import HeldOut, Verification
 from fuel_gpu.cli.main import run
 from fuel_gpu.device import Device
@@ -275,7 +276,7 @@ def test_ctrl_c_leaves_a_table_of_what_is_finished(tmp_path: Path) -> None:
     assert b"Traceback" not in errors
     table = load_table(tmp_path / "t.json")
     assert [r.device for r in table.rates] == ["npu:0"]
-    assert any(note.startswith("npu:1: interrupted by Ctrl-C") for note in table.notes)
+    assert any(note.startswith("npu:1: interrupted") for note in table.notes)
 
 
 def test_a_kill_leaves_a_table_of_what_is_finished(tmp_path: Path) -> None:

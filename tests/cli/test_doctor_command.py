@@ -8,7 +8,7 @@ import pytest
 from fuel_gpu.calibration import table_file
 from fuel_gpu.calibration.curves import line_curve
 from fuel_gpu.calibration.staleness import describe_machine
-from fuel_gpu.calibration.table import FORMAT_VERSION, Point, Table, Transfer
+from fuel_gpu.calibration.table import FORMAT_VERSION, Point, Rate, Table, Transfer
 from fuel_gpu.calibration.table_file import save_table
 from fuel_gpu.cli.main import run
 from fuel_gpu.probes import machine, surroundings
@@ -67,7 +67,17 @@ def table() -> Table:
                 provenance="measured",
             ),
         ),
-        rates=(),
+        rates=tuple(
+            Rate(
+                device=name,
+                dtype="float32",
+                flops_per_ns=1.0,
+                bytes_per_ns=1.0,
+                launch_ns=1,
+                provenance="measured",
+            )
+            for name in ("cpu:0", "cuda:0")
+        ),
     )
 
 
