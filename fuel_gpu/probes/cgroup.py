@@ -25,6 +25,24 @@ def cpu_quota(root: Path = Path("/")) -> float | None:
     return min(quotas, default=None)
 
 
+def cpu_periods(root: Path = Path("/")) -> tuple[int, int] | None:
+    """Count the scheduler's periods so far, and those in which a quota made a group wait.
+
+    Of the group that waited most; None where none counts them.
+
+    Parameters
+    ----------
+    root
+        Where ``proc`` and ``sys`` are mounted.
+    """
+    counts = []
+    for folder in _folders(root, "cpu"):
+        words = dict(line.split() for line in _read(folder / "cpu.stat").splitlines())
+        if "nr_periods" in words and "nr_throttled" in words:
+            counts.append((int(words["nr_periods"]), int(words["nr_throttled"])))
+    return max(counts, key=lambda count: count[1], default=None)
+
+
 def memory_limit_bytes(root: Path = Path("/")) -> int | None:
     """Bytes that the control groups allow; None if they set no limit.
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fuel_gpu.probes.cgroup import cpu_quota, memory_limit_bytes
+from fuel_gpu.probes.cgroup import cpu_periods, cpu_quota, memory_limit_bytes
 
 GIB = 2**30
 
@@ -29,6 +29,20 @@ def test_version_2_takes_the_tightest_of_the_group_and_its_ancestors(tmp_path: P
     )
     assert cpu_quota(tmp_path) == 3.0
     assert memory_limit_bytes(tmp_path) == 4 * GIB
+
+
+def test_the_group_that_waited_most_counts(tmp_path: Path) -> None:
+    assert cpu_periods(tmp_path) is None
+    write_files(
+        tmp_path,
+        {
+            "proc/self/cgroup": "0::/user/job\n",
+            "sys/fs/cgroup/cpu.stat": "usage_usec 99\n",
+            "sys/fs/cgroup/user/cpu.stat": "usage_usec 9\nnr_periods 100\nnr_throttled 7\n",
+            "sys/fs/cgroup/user/job/cpu.stat": "nr_periods 90\nnr_throttled 0\n",
+        },
+    )
+    assert cpu_periods(tmp_path) == (100, 7)
 
 
 def test_version_2_in_a_container_reads_the_top(tmp_path: Path) -> None:

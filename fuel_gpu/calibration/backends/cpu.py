@@ -13,7 +13,9 @@ import numpy as np
 
 from fuel_gpu.calibration.backends import Copies, MemoryNode, Workload
 from fuel_gpu.calibration.backends.answers import ProductCheck
+from fuel_gpu.calibration.backends.cpu_state import CoreCounters
 from fuel_gpu.calibration.clock import timed
+from fuel_gpu.calibration.table import Conditions
 from fuel_gpu.probes.report import DeviceInfo
 from fuel_gpu.probes.topology import parse_cpu_list
 
@@ -42,8 +44,17 @@ class CpuDevice:
 
     def __init__(self, memory_nodes: tuple[MemoryNode, ...] = ()) -> None:
         self.memory_nodes = memory_nodes
+        self._counters = CoreCounters()
         self._cores = usable_cores()
         self._pool = ThreadPoolExecutor(self._cores)
+
+    def watch(self) -> None:
+        """Forget what held the processor back."""
+        self._counters.watch()
+
+    def conditions(self) -> Conditions | None:
+        """What held it back since."""
+        return self._counters.conditions()
 
     def copies(self, largest_bytes: int, memory: str) -> Copies:
         """Refuse: the host's memory is where copies start."""
