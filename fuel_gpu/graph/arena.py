@@ -101,6 +101,9 @@ class Graph:
         The backend that a node is stamped with.
     branches
         The recorded decisions, by branch node.
+    value_names
+        The node of each value that an ONNX model names, by that name: what a node gives can be
+        asked for even where the node's own name is another's too.
     topology_generation
         How often the flow of values was changed.
     """
@@ -113,6 +116,7 @@ class Graph:
         self.placements: dict[NodeId, Device] = {}
         self.target_backends: dict[NodeId, str] = {}
         self.branches: dict[NodeId, Branch] = {}
+        self.value_names: dict[str, NodeId] = {}
         self.topology_generation = 0
 
     def __len__(self) -> int:
@@ -237,6 +241,7 @@ class Graph:
         self.placements = dict(saved.placements)
         self.target_backends = dict(saved.target_backends)
         self.branches = dict(saved.branches)
+        self.value_names = dict(saved.value_names)
         self.topology_generation = saved.topology_generation
 
     def storage(self, node_id: NodeId) -> NodeId:

@@ -46,6 +46,12 @@ def qualified_op(node: onnx.NodeProto) -> str:
     return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
 
 
+def describe(node: onnx.NodeProto, title: str) -> str:
+    """Name a node for people: its name or first output, its operator, and its model."""
+    name = node.name or next((o for o in node.output if o), "") or "without a name"
+    return f"node {name} ({qualified_op(node)}) of {title}"
+
+
 def _plain(attribute: onnx.AttributeProto) -> Any:
     value = onnx.helper.get_attribute_value(attribute)
     if isinstance(value, bytes):

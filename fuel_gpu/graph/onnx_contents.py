@@ -54,6 +54,10 @@ class Contents:
                 self._read(value, value.tensor)
         return value.contents
 
+    def left_out(self, tensor: onnx.TensorProto) -> Skipped | None:
+        """Say where a tensor lies whose contents were not read; None if it has them."""
+        return self.skipped.get(tensor.name) if not tensor.raw_data else None
+
     def _producers_first(self, value: Value) -> Iterator[Computation]:
         """Walk the computations that a value needs, without recursion."""
         stack = [(value, False)]
@@ -113,8 +117,8 @@ class Contents:
             return
         if uses_external_data(tensor):
             tensor = self._load_external(tensor)
-        elif tensor.name in self.skipped:
-            tensor = self.skipped[tensor.name].read()
+        elif (left_out := self.left_out(tensor)) is not None:
+            tensor = left_out.read()
         try:
             value.contents = onnx.numpy_helper.to_array(tensor)
         except (ValueError, TypeError) as error:

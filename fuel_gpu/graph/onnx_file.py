@@ -4,13 +4,22 @@ import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import onnx
 from google.protobuf.message import DecodeError
+from onnx.checker import ValidationError
+from onnx.defs import SchemaError
 from onnx.inliner import inline_local_functions
+from onnx.shape_inference import InferenceError
+from onnx.version_converter import ConvertError
 
 from fuel_gpu.errors import ModelError
+from fuel_gpu.graph.onnx_integrity import check_integrity
 from fuel_gpu.graph.onnx_skim import CutShortError, Skipped, skim
+
+LIBRARY_ERRORS: Final = (ValidationError, InferenceError, ConvertError, SchemaError, DecodeError)
+"""What onnx and protobuf raise about a model; none of them is a ValueError or a RuntimeError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +53,14 @@ def read_model(path: Path) -> ModelFile:
     Raises
     ------
     ModelError
-        If the file is missing, no regular file, unreadable, empty, damaged, or no ONNX model.
+        If the file is missing, no regular file, unreadable, empty, damaged, or no ONNX model; or
+        if its names or operator sets cannot be meant.
     """
-    if path.is_dir():
-        inside = sorted(p.name for p in path.glob("*.onnx"))
-        hint = f" (it holds {', '.join(inside[:5])})" if inside else ""
-        raise ModelError(f"{path} is a folder, not a model: name the .onnx file itself{hint}")
     try:
+        if path.is_dir():
+            inside = sorted(p.name for p in path.glob("*.onnx"))
+            hint = f" (it holds {', '.join(inside[:5])})" if inside else ""
+            raise ModelError(f"{path} is a folder, not a model: name the .onnx file itself{hint}")
         if path.exists() and not path.is_file():
             raise ModelError(f"{path} is no regular file: name the .onnx file itself")
         with path.open("rb") as file:
@@ -74,7 +84,7 @@ def _parse(data: mmap.mmap, path: Path, size: int) -> ModelFile:
     try:
         structure, skipped = skim(data, path)
         model.ParseFromString(structure)
-    except (CutShortError, DecodeError):
+    except (CutShortError, DecodeError, UnicodeDecodeError):
         raise ModelError(
             f"{path} is not an ONNX model, or is damaged or cut short ({size} bytes): "
             "download or export it again"
@@ -86,16 +96,25 @@ def _parse(data: mmap.mmap, path: Path, size: int) -> ModelFile:
         )
     if not model.opset_import:
         raise ModelError(f"{path} names no operator set: it is damaged; export the model again")
-    return ModelFile(path, _inlined(model, path), skipped)
+    inlined = _inlined(model, path)
+    check_integrity(inlined, path.name)
+    return ModelFile(path, inlined, skipped)
 
 
 def _inlined(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     if not model.functions:
         return model
     try:
-        return inline_local_functions(model, convert_version=True)
-    except (RuntimeError, ValueError) as error:
+        inlined = inline_local_functions(model, convert_version=True)
+    except (RuntimeError, ValueError, TypeError, *LIBRARY_ERRORS) as error:
         raise ModelError(
             f"the model-local functions of {path} cannot be inlined: {error}; "
             "export the model without them"
         ) from None
+    imported = {entry.domain for entry in inlined.opset_import}
+    for function in model.functions:
+        for entry in function.opset_import:
+            if entry.domain not in imported:
+                imported.add(entry.domain)
+                inlined.opset_import.append(entry)
+    return inlined

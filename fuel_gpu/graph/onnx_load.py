@@ -8,12 +8,13 @@ from fuel_gpu.errors import ModelError
 from fuel_gpu.graph.arena import Graph
 from fuel_gpu.graph.onnx_contents import Contents
 from fuel_gpu.graph.onnx_dims import InputDims, settle_inputs
-from fuel_gpu.graph.onnx_file import ModelFile
+from fuel_gpu.graph.onnx_file import LIBRARY_ERRORS, ModelFile
 from fuel_gpu.graph.onnx_infer import Inference
+from fuel_gpu.graph.onnx_outputs import Model
 from fuel_gpu.graph.onnx_rebatch import ADVICE, Rebatch
 from fuel_gpu.graph.onnx_schemas import Schemas
 from fuel_gpu.graph.onnx_types import PartialType, partial_type
-from fuel_gpu.graph.onnx_walk import Model, Walk
+from fuel_gpu.graph.onnx_walk import Walk
 
 
 def load_model(file: ModelFile, batch: int | None, dims: Mapping[str, int]) -> Graph:
@@ -30,11 +31,15 @@ def load_model(file: ModelFile, batch: int | None, dims: Mapping[str, int]) -> G
     """
     try:
         return _loaded(file, batch, dims)
-    except UnicodeDecodeError as error:
+    except ModelError as error:
+        if file.path.name in str(error):
+            raise
+        raise ModelError(f"{file.path.name}: {error}") from None
+    except (UnicodeDecodeError, RecursionError, MemoryError, *LIBRARY_ERRORS) as error:
         raise ModelError(
-            f"{file.path} holds a name that is no text ({error.reason}): it is damaged; "
+            f"{file.path} cannot be read ({type(error).__name__}: {error}): it is damaged; "
             "download or export it again"
-        ) from None
+        ) from error
 
 
 def _loaded(file: ModelFile, batch: int | None, dims: Mapping[str, int]) -> Graph:
@@ -63,7 +68,40 @@ def _walk(file: ModelFile, inputs: InputDims, rebatch: Rebatch | None) -> Walk:
     for name, tensor_type in inputs.types.items():
         walk.add_input(name, tensor_type)
     walk.run()
+    sizes_fixed = rebatch is None and not inputs.symbols
+    _check_outputs(walk, inference.declared, sizes_fixed, file.path.name)
     return walk
+
+
+def _check_outputs(
+    walk: Walk, declared: Mapping[str, PartialType], sizes_fixed: bool, title: str
+) -> None:
+    """Hold the outputs to the types that the model states for them.
+
+    Sizes count only where the file fixes all those of the inputs: exporters often leave an output
+    at the size of their example, although the input's is open.
+    """
+    for output in walk.proto.output:
+        value, stated = walk.values[output.name], declared.get(output.name)
+        if value.sequence is not None or stated is None:
+            continue
+        found, shape = value.type, stated.shape
+        differs = stated.dtype not in (None, found.dtype)
+        if shape is not None and not value.bounded:
+            differs |= len(shape) != len(found.shape)
+            pairs = zip(shape, found.shape, strict=False)
+            differs |= sizes_fixed and any(s not in (None, f) for s, f in pairs)
+        if differs:
+            raise ModelError(
+                f"output {output.name} of {title} is stated as {_shown(stated)}, but its nodes "
+                f"give {_shown(PartialType(found.dtype, found.shape))}: the model is damaged; "
+                "export it again"
+            )
+
+
+def _shown(kind: PartialType) -> str:
+    shape = "any rank" if kind.shape is None else [d if d is not None else "?" for d in kind.shape]
+    return f"{kind.dtype or 'any type'} {shape}"
 
 
 def _declared(

@@ -7,7 +7,7 @@ typed lists. A model of any size is so read in as many bytes as its structure ta
 """
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,7 @@ _KEEP_BYTES: Final = 1024
 _GRAPH: Final = 7
 _INITIALIZER: Final = 5
 _NAME: Final = 8
+_TEXTS: Final = 6
 _CONTENTS: Final = frozenset({4, 5, 6, 7, 9, 10, 11})
 
 Buffer = bytes | mmap.mmap
@@ -34,11 +35,20 @@ class CutShortError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Where in a file an initializer lies whose contents were not read."""
+    """Where in a file an initializer lies whose contents were not read.
+
+    Parameters
+    ----------
+    path, offset, length
+        The file, and the bytes of it that are the initializer.
+    contents
+        Bytes of the contents, by TensorProto field; of texts, how many.
+    """
 
     path: Path
     offset: int
     length: int
+    contents: Mapping[int, int]
 
     def read(self) -> onnx.TensorProto:
         """Read that one initializer.
@@ -93,21 +103,24 @@ def _skim_graph(
             continue
         yield data[kept_from:field]
         kept_from = field_end
-        name, header = _header(data, content, field_end)
-        skipped[name] = Skipped(path, content, field_end - content)
+        name, header, contents = _header(data, content, field_end)
+        skipped[name] = Skipped(path, content, field_end - content, contents)
         yield _tag(_INITIALIZER) + _varint(len(header)) + header
     yield data[kept_from:end]
 
 
-def _header(data: Buffer, start: int, end: int) -> tuple[str, bytes]:
-    """Give a tensor's name, and its bytes without its contents."""
-    name, parts = "", []
+def _header(data: Buffer, start: int, end: int) -> tuple[str, bytes, dict[int, int]]:
+    """Give a tensor's name, its bytes without its contents, and how many those are by field."""
+    name, parts, contents = "", [], dict[int, int]()
     for number, wire, field, content, field_end in _fields(data, start, end):
-        if number not in _CONTENTS:
+        if number in _CONTENTS:
+            more = 1 if number == _TEXTS else field_end - content
+            contents[number] = contents.get(number, 0) + more
+        else:
             parts.append(data[field:field_end])
         if number == _NAME and wire == 2:
             name = data[content:field_end].decode("utf-8", "replace")
-    return name, b"".join(parts)
+    return name, b"".join(parts), contents
 
 
 def _fields(data: Buffer, position: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:

@@ -97,7 +97,10 @@ def partial_type(proto: onnx.TypeProto, where: str) -> PartialType:
         return PartialType(dtype)
     return PartialType(
         dtype,
-        tuple(d.dim_value if d.HasField("dim_value") else None for d in tensor.shape.dim),
+        tuple(
+            d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else None
+            for d in tensor.shape.dim
+        ),
     )
 
 

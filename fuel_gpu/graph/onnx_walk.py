@@ -1,7 +1,6 @@
 """Walks an ONNX graph in order and writes its nodes, typed, into an arena."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -9,17 +8,14 @@ import onnx
 
 from fuel_gpu.errors import ModelError
 from fuel_gpu.graph.arena import Graph, Kind, Node, NodeId, TensorType
-from fuel_gpu.graph.onnx_attributes import body_attributes, qualified_op
-from fuel_gpu.graph.onnx_checks import CHECKED, check_inputs, check_reshape
-from fuel_gpu.graph.onnx_contents import Contents
+from fuel_gpu.graph.node_checks import too_large
+from fuel_gpu.graph.onnx_attributes import body_attributes, describe, qualified_op
 from fuel_gpu.graph.onnx_control import visit_control
-from fuel_gpu.graph.onnx_infer import Inference
+from fuel_gpu.graph.onnx_file import LIBRARY_ERRORS
 from fuel_gpu.graph.onnx_names import UniqueNames
-from fuel_gpu.graph.onnx_rebatch import Rebatch
-from fuel_gpu.graph.onnx_schemas import Schemas
-from fuel_gpu.graph.onnx_sequences import SEQUENCE_OPS, sequence_output
-from fuel_gpu.graph.onnx_types import PartialType, dtype_name
-from fuel_gpu.graph.onnx_values import Computation, Value, sequence_type
+from fuel_gpu.graph.onnx_outputs import Model, node_outputs
+from fuel_gpu.graph.onnx_stored import stored_type
+from fuel_gpu.graph.onnx_values import Computation, Value
 from fuel_gpu.graph.onnx_views import is_view
 
 _BY_CHANCE: Final = frozenset(
@@ -32,28 +28,17 @@ _BY_CHANCE: Final = frozenset(
         "RandomUniformLike",
     }
 )
+_UNREADABLE: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What a node that breaks its operator's rules makes of code that relies on them."""
+
 _OF_THE_TYPE_ONLY: Final = frozenset({"Shape", "Size", "SequenceLength", "OptionalHasElement"})
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """What the walks of a model and of its bodies share.
-
-    Parameters
-    ----------
-    title
-        What messages call the model.
-    schemas, inference, contents
-        Operator definitions, types, and the contents that shapes depend on.
-    rebatch
-        The change of batch, where the model fixes another one.
-    """
-
-    title: str
-    schemas: Schemas
-    inference: Inference
-    contents: Contents
-    rebatch: Rebatch | None = None
 
 
 class Walk:
@@ -73,8 +58,8 @@ class Walk:
     def add_input(self, name: str, tensor_type: TensorType) -> Value:
         """Enter a graph input."""
         value = Value(name, tensor_type, dynamic=True)
+        self.enter(value)
         value.node_id = self._push_source(value, "input")
-        self.values[name] = value
         return value
 
     def run(self) -> None:
@@ -89,14 +74,19 @@ class Walk:
         for node in self.proto.node:
             self._visit(node)
         for output in self.proto.output:
-            self.graph.outputs.append(self.node_of(self.lookup(output.name, "an output")))
+            self.graph.outputs.append(self.node_of(self.lookup(output.name, self._an_output)))
+        self.graph.value_names = {
+            name: value.node_id
+            for name, value in self.values.items()
+            if name and value.node_id is not None
+        }
 
     def inline(self, body: onnx.GraphProto) -> list[Value]:
         """Walk a body as if its nodes stood here, and give its outputs."""
         self._add_weights(body)
         for node in body.node:
             self._visit(node)
-        return [self.lookup(output.name, "an output of a body") for output in body.output]
+        return [self.lookup(output.name, self._an_output) for output in body.output]
 
     def child(self, body: onnx.GraphProto) -> "Walk":
         """Start the walk of a body, which sees the values of this graph."""
@@ -115,7 +105,11 @@ class Walk:
                 f"a body in {self.model.title} gives {len(self.proto.output)} values where "
                 f"{position + 1} are read: the model is damaged; export it again"
             )
-        return self.lookup(self.proto.output[position].name, "an output")
+        return self.lookup(self.proto.output[position].name, self._an_output)
+
+    @property
+    def _an_output(self) -> str:
+        return f"an output of {'a body in ' if self.outer else ''}{self.model.title}"
 
     def lookup(self, name: str, reader: str) -> Value:
         """Give the value of a name, from this graph or one around it.
@@ -128,7 +122,7 @@ class Walk:
         value = self._find(name)
         if value is None:
             raise ModelError(
-                f"{reader} of {self.model.title} is {name}, which no input, initializer or earlier "
+                f"{reader} is {name}, which no input, initializer or earlier "
                 "node gives: the model is damaged or out of order; run onnx.checker on it"
             )
         return value
@@ -144,7 +138,20 @@ class Walk:
         return self._push_source(value, "weight" if value.is_weight else "constant")
 
     def enter(self, value: Value) -> None:
-        """Make a value known by its name."""
+        """Make a value known by its name.
+
+        Raises
+        ------
+        ModelError
+            If its bytes are more than can be counted.
+        """
+        kind = value.type
+        complaint = too_large(kind.dtype, kind.shape, kind.bytes)
+        if complaint:
+            raise ModelError(
+                f"{value.name} of {self.model.title}: {complaint}: the model is damaged, or the "
+                "sizes given for its inputs are too large"
+            )
         self.values[value.name] = value
 
     def emit(
@@ -187,13 +194,15 @@ class Walk:
 
     def _add_weights(self, proto: onnx.GraphProto) -> None:
         for tensor in proto.initializer:
-            dtype = dtype_name(tensor.data_type, f"initializer {tensor.name}")
-            kind = TensorType(dtype, tuple(tensor.dims))
+            skipped = self.model.contents.left_out(tensor)
+            where = f"initializer {tensor.name} of {self.model.title}"
+            kind = stored_type(tensor, skipped.contents if skipped else None, where)
             self.enter(Value(tensor.name, kind, dynamic=False, tensor=tensor))
         for sparse in proto.sparse_initializer:
             name = sparse.values.name
-            dtype = dtype_name(sparse.values.data_type, f"initializer {name}")
-            kind = TensorType(dtype, tuple(sparse.dims))
+            where = f"initializer {name} of {self.model.title}"
+            values = stored_type(sparse.values, None, where)
+            kind = TensorType(values.dtype, tuple(sparse.dims))
             self.enter(Value(name, kind, dynamic=False, impossible=True))
 
     def _find(self, name: str) -> Value | None:
@@ -249,7 +258,22 @@ class Walk:
     def _visit(self, node: onnx.NodeProto) -> None:
         if not any(node.output):
             return  # gives nothing that anything could read
-        where = f"node {_title(node)} ({qualified_op(node)}) of {self.model.title}"
+        where = describe(node, self.model.title)
+        try:
+            self._enter_outputs(node, where)
+        except RecursionError:
+            raise ModelError(
+                f"{where} holds graphs in graphs deeper than can be followed; export it flatter"
+            ) from None
+        except MemoryError:
+            raise ModelError(f"{where} needs more memory to be read than there is") from None
+        except (*_UNREADABLE, *LIBRARY_ERRORS) as error:
+            raise ModelError(
+                f"{where} cannot be read ({type(error).__name__}: {error}): the model is damaged, "
+                "or uses this operator in a way that is not known here"
+            ) from error
+
+    def _enter_outputs(self, node: onnx.NodeProto, where: str) -> None:
         reader = f"an input of {where}"
         inputs = [self.lookup(name, reader) if name else None for name in node.input]
         standard = node.domain in ("", "ai.onnx")
@@ -260,7 +284,7 @@ class Walk:
         elif standard and body_attributes(node):
             visit_control(self, node, inputs, where)
         else:
-            self.place(node, inputs, self._outputs(node, inputs, where))
+            self.place(node, inputs, node_outputs(self.model, self._used, node, inputs, where))
 
     def place(
         self,
@@ -288,50 +312,6 @@ class Walk:
             return training is None or bool(training.any())
         return node.op_type in _BY_CHANCE
 
-    def _outputs(
-        self, node: onnx.NodeProto, inputs: Sequence[Value | None], where: str
-    ) -> list[Value | None]:
-        bounded = any(v is not None and v.bounded for v in inputs)
-        first = inputs[0] if inputs else None
-        if node.op_type == "Identity" and first is not None and first.sequence is not None:
-            return [Value(node.output[0], first.type, True, bounded, first.sequence)]
-        if node.op_type in SEQUENCE_OPS and node.domain in ("", "ai.onnx"):
-            return [self._sequence_output(node, inputs, bounded, where)]
-        op = qualified_op(node)
-        if op in CHECKED:
-            check_inputs(op, self.model.schemas.attributes(node), inputs, where)
-        found = self.model.inference.outputs(node, inputs, self._used, where)
-        outputs: list[Value | None] = []
-        for name, known in zip(node.output, found.types, strict=True):
-            complete = known.complete()
-            if complete is None and name in self._used:
-                raise ModelError(_unknown(name, known, where))
-            if complete is None or not name:
-                outputs.append(None)
-                continue
-            if self.model.rebatch is not None:
-                complete = self.model.rebatch.repair(node.op_type, inputs, name, complete, where)
-            if node.op_type == "Reshape" and first is not None:
-                check_reshape(first.type, complete, where)
-            outputs.append(Value(name, complete, True, bounded or found.bounded))
-        return outputs
-
-    def _sequence_output(
-        self, node: onnx.NodeProto, inputs: Sequence[Value | None], bounded: bool, where: str
-    ) -> Value:
-        opened = [None if v is None else self.model.contents.of(v) for v in inputs]
-        attributes = self.model.schemas.attributes(node)
-        result = sequence_output(node.op_type, attributes, inputs, opened)
-        name = node.output[0]
-        if result is None:
-            raise ModelError(
-                f"{where}: what the sequence holds stays unknown, because its length depends on "
-                "data; export the model without sequences"
-            )
-        if isinstance(result, TensorType):
-            return Value(name, result, True, bounded)
-        return Value(name, sequence_type(result), True, bounded, result)
-
     def _enter_known(self, node: onnx.NodeProto, of: Value | None) -> None:
         """Enter what depends on a type alone: shapes, sizes, lengths of sequences."""
         attributes = self.model.schemas.attributes(node)
@@ -354,9 +334,9 @@ class Walk:
     def _enter_constant(self, node: onnx.NodeProto, where: str) -> None:
         tensor = next((a.t for a in node.attribute if a.name == "value"), None)
         if tensor is None:
-            self.place(node, [], self._outputs(node, [], where))
+            self.place(node, [], node_outputs(self.model, self._used, node, [], where))
             return
-        kind = TensorType(dtype_name(tensor.data_type, where), tuple(tensor.dims))
+        kind = stored_type(tensor, None, f"the value of {where}")
         computation = Computation(node, ())
         self.enter(Value(node.output[0], kind, False, tensor=tensor, computation=computation))
 
@@ -370,21 +350,3 @@ def _names_read(graph: onnx.GraphProto) -> Iterator[str]:
         for node in current.node:
             yield from node.input
             stack.extend(body_attributes(node).values())
-
-
-def _title(node: onnx.NodeProto) -> str:
-    return node.name or next((o for o in node.output if o), "") or "without a name"
-
-
-def _unknown(name: str, known: PartialType, where: str) -> str:
-    if known.shape is None:
-        lacking = "its shape"
-    elif known.dtype is None:
-        lacking = "its element type"
-    else:
-        axes = ", ".join(str(k) for k, d in enumerate(known.shape) if d is None)
-        lacking = f"dimension {axes} of its shape"
-    return (
-        f"{where}: {lacking} stays unknown for output {name}, because the operator is not "
-        "known here or the shape depends on data; state it in the model's value_info"
-    )

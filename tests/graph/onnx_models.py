@@ -56,7 +56,7 @@ def save(
     ends = [ValueInfoProto(name=name) for name in outputs]
     graph = helper.make_graph(nodes, "graph", inputs, ends, weights, value_info=stated)
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
-    opsets += [helper.make_opsetid("ai.onnx.ml", 3)]
+    opsets += [helper.make_opsetid("ai.onnx.ml", 3), helper.make_opsetid("org.example", 1)]
     model = helper.make_model(graph, opset_imports=opsets, **model_parts)
     path = folder / "model.onnx"
     onnx.save(model, path)

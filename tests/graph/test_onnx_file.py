@@ -182,7 +182,7 @@ def test_an_external_shape_that_is_missing_names_its_file(tmp_path: Path) -> Non
     nodes = [helper.make_node("Reshape", ["x", "target"], ["y"])]
     path = save(tmp_path, nodes, [value("x", [2, 6])], ["y"], [tensor])
     message = refusal(path)
-    assert message.startswith(f"a shape depends on target, whose data should lie in {tmp_path}")
+    assert f"a shape depends on target, whose data should lie in {tmp_path}" in message
     assert "target.bin" in message
     assert message.endswith("put that file beside the model")
 
