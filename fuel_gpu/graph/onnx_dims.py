@@ -10,7 +10,9 @@ import onnx
 
 from fuel_gpu.errors import ModelError, UsageError
 from fuel_gpu.graph.arena import TensorType
+from fuel_gpu.graph.node_checks import too_large
 from fuel_gpu.graph.onnx_types import partial_type
+from fuel_gpu.numbers import I64_MAX
 
 _NO_NAMES: Final = frozenset({"", "?", "-1", "None"})
 """What exporters write for a dimension that they do not name: two such need not be equal."""
@@ -61,8 +63,8 @@ def settle_inputs(
         If a dimension stays open; the message lists each with the option that settles it.
     """
     for name, size in [("batch", batch), *dims.items()]:
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-            raise UsageError(f"{name}={size!r} is no size: give a whole number of 1 or more")
+        if size is not None and (type(size) is not int or not 1 <= size <= I64_MAX):
+            raise UsageError(f"{name}={size!r} is no size: give a whole number from 1 to {I64_MAX}")
     inputs = _open_inputs(graph, where)
     texts = [d for i in inputs for d in i.dims if isinstance(d, str)]
     names = {name for text in texts for name in _names(text)}
@@ -81,6 +83,14 @@ def settle_inputs(
         i.name: TensorType(i.dtype, tuple(symbols[d] if isinstance(d, str) else d for d in i.dims))
         for i in inputs
     }
+    for name, kind in types.items():
+        complaint = too_large(kind.dtype, kind.shape, kind.bytes)
+        if complaint and (batch is not None or dims):
+            given = [*([] if batch is None else [f"batch={batch}"])]
+            given += [f"{symbol}={size}" for symbol, size in dims.items()]
+            raise UsageError(
+                f"input {name} of {where} with {', '.join(given)}: {complaint}; give smaller sizes"
+            )
     return InputDims(types, symbols, fixed_batch)
 
 
@@ -107,7 +117,7 @@ def _open_inputs(graph: onnx.GraphProto, where: str) -> list[_OpenInput]:
             tensor = value.type.optional_type.elem_type.tensor_type
         dims: list[int | str] = []
         for axis, size in enumerate(known.shape):
-            if size is None or size < 0:
+            if size is None:
                 text = tensor.shape.dim[axis].dim_param
                 dims.append(f"{value.name}:{axis}" if text in _NO_NAMES else text)
             else:
@@ -158,6 +168,9 @@ def _open_message(inputs: list[_OpenInput], symbols: Mapping[str, int], where: s
     return f"{where} leaves {len(places)} dimension(s) open:\n" + "\n".join(lines)
 
 
+_LONGEST_ARITHMETIC: Final = 256
+"""Characters of a longer text are a name: the parser recurses."""
+
 _ARITHMETIC: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -168,9 +181,11 @@ _ARITHMETIC: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
 
 def _parsed(text: str) -> ast.expr | None:
     """Parse a dimension that is arithmetic over names; None if it is a name by itself."""
+    if len(text) > _LONGEST_ARITHMETIC:
+        return None
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, MemoryError):  # MemoryError: brackets in brackets
         return None
     return tree if isinstance(tree, ast.BinOp) and all(map(_is_term, _leaves(tree))) else None
 
@@ -204,7 +219,7 @@ def _evaluate(text: str, symbols: Mapping[str, int], where: str) -> int:
         size = _value(tree, symbols)
     except ZeroDivisionError:
         size = -1
-    if size < 0:
+    if not 0 <= size <= I64_MAX:
         raise UsageError(f"dimension {text} of {where} would be {size}: give other sizes")
     return size
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
+from fuel_gpu.errors import UsageError
 from fuel_gpu.graph.arena import Graph
 
 
@@ -32,9 +33,15 @@ def load_onnx(
     ModelError
         If the file cannot be read as a model, or a shape stays unknown.
     UsageError
-        If `batch` or `dims` do not fit the model.
+        If an argument is of another type, or `batch` or `dims` do not fit the model.
     """
     from fuel_gpu.graph.onnx_file import read_model
     from fuel_gpu.graph.onnx_load import load_model
 
+    if not isinstance(path, str | PathLike):
+        raise UsageError(f"path={path!r} is no path: name the .onnx file")
+    if not str(path):
+        raise UsageError("the path is empty: name the .onnx file")
+    if dims is not None and not (isinstance(dims, Mapping) and all(type(n) is str for n in dims)):
+        raise UsageError(f"dims={dims!r} is no mapping of dimension names to sizes")
     return load_model(read_model(Path(path)), batch, dims or {})

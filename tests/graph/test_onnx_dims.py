@@ -102,9 +102,9 @@ def test_a_model_without_open_dimensions_says_so() -> None:
         settle({"x": [2, 3]}, n=4)
 
 
-@pytest.mark.parametrize("size", [0, -1, True, 2.0])
+@pytest.mark.parametrize("size", [0, -1, True, 2.0, 2**63, 10**30])
 def test_a_size_is_a_positive_whole_number(size: int) -> None:
-    with pytest.raises(UsageError, match="give a whole number of 1 or more"):
+    with pytest.raises(UsageError, match="give a whole number from 1 to 9223372036854775807"):
         settle({"x": ["batch", 3]}, batch=size)
 
 
@@ -138,3 +138,21 @@ def test_messages_name_the_file(tmp_path: Path) -> None:
     save(tmp_path, relu, [value("x", ["n"])], ["y"])
     with pytest.raises(ModelError, match=r"model\.onnx leaves 1 dimension"):
         read(tmp_path, relu, [value("x", ["n"])], ["y"])
+
+
+def test_sizes_whose_product_cannot_be_counted_are_named() -> None:
+    with pytest.raises(
+        UsageError, match=r"input x of .* with batch=4611686018427387904, n=7: float32 of shape"
+    ):
+        settle({"x": ["batch", "n"]}, batch=2**62, n=7)
+    with pytest.raises(UsageError, match=r"dimension n\*n of .* would be 85070591730234615847396907784232501249:"):
+        settle({"x": ["n*n"]}, n=2**64 - 2**63 - 1)
+
+
+def test_a_name_of_any_length_is_a_name() -> None:
+    for text in ("(" * 5000, "a+" * 5000 + "a", "-" * 300 + "a"):
+        assert shapes_of(settle({"x": [text]}, batch=3)) == {"x": (3,)}
+
+
+def test_a_negative_size_in_the_file_is_an_open_one() -> None:
+    assert shapes_of(settle({"x": [-5, 4]}, batch=3)) == {"x": (3, 4)}

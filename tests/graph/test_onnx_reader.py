@@ -1,12 +1,14 @@
 """A whole model, read: the graphs that the onnx package carries, and exports of transformers."""
 
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
-from onnx import NodeProto, TensorProto, helper
-from onnx_models import inputs_of, named, output_shapes, read, shape_weight, value, weight
+from onnx import NodeProto, TensorProto, ValueInfoProto, helper
+from onnx_models import inputs_of, named, output_shapes, read, save, shape_weight, value, weight
 
+from fuel_gpu.errors import ModelError, UsageError
 from fuel_gpu.graph.arena import Graph, TensorType
 from fuel_gpu.graph.onnx_reader import load_onnx
 
@@ -296,3 +298,103 @@ def test_operator_sets_from_nine_on(tmp_path: Path, opset: int) -> None:
     assert named(graph, "squeeze").kind == "view"
     assert output_shapes(graph) == [(1, 8)]
     assert named(graph, "softmax").attributes["axis"] == (1 if opset < 13 else -1)
+
+
+def test_values_are_found_by_their_onnx_names_too(tmp_path: Path) -> None:
+    """Two nodes of one name: the second goes by its output, and both by theirs."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], name="same"),
+        helper.make_node("Split", ["a"], ["b", "c"], name="same", axis=0),
+        helper.make_node("Add", ["b", "c"], ["d"], name="sum"),
+    ]
+    graph = read(tmp_path, nodes, [value("x", [2])], ["d"], opset=13)
+    by_name = {name: graph.node(node_id).name for name, node_id in graph.value_names.items()}
+    assert by_name == {"x": "x", "a": "same", "b": "b", "c": "c", "d": "sum"}
+    assert graph.copy().value_names == graph.value_names
+
+
+def test_a_stated_output_that_its_nodes_contradict(tmp_path: Path) -> None:
+    def refused(stated: ValueInfoProto, shape: list[int | str], **sizes: int) -> str:
+        path = save(tmp_path, [helper.make_node("Relu", ["x"], ["y"])], [value("x", shape)], ["y"])
+        model = onnx.load(path)
+        model.graph.output[0].CopyFrom(stated)
+        onnx.save(model, path)
+        try:
+            load_onnx(path, dims=sizes)
+        except ModelError as error:
+            return str(error)
+        return ""
+
+    assert refused(value("y", [400, 4]), [4, 4]) == (
+        "output y of model.onnx is stated as float32 [400, 4], but its nodes give float32 [4, 4]: "
+        "the model is damaged; export it again"
+    )
+    whole = TensorProto.INT64
+    assert "stated as int64 [4, 4]" in refused(value("y", [4, 4], whole), [4, 4])
+    assert "stated as int64 [2, 4]" in refused(value("y", ["n", 4], whole), ["n", 4], n=2)
+    assert "stated as float32 [4]" in refused(value("y", [4]), ["n", 4], n=4)
+    assert not refused(value("y", ["n", None]), [4, 4])
+    assert not refused(value("y", [1, 4]), ["n", 4], n=8)  # left at the size of an example
+
+
+def test_a_stated_output_follows_the_batch(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Transpose", ["x"], ["y"], perm=[1, 0])]
+    path = save(tmp_path, nodes, [value("x", [1, 4])], ["y"])
+    model = onnx.load(path)
+    model.graph.output[0].CopyFrom(value("y", [4, 1]))
+    onnx.save(model, path)
+    assert output_shapes(load_onnx(path, batch=8)) == [(4, 8)]
+
+
+def test_a_value_of_more_bytes_than_can_be_counted(tmp_path: Path) -> None:
+    inputs = [value("x", [2**31]), value("one", [2**30, 1])]
+    nodes = [helper.make_node("Add", ["x", "one"], ["y"])]
+    with pytest.raises(
+        ModelError,
+        match=r"y of model.onnx: float32 of shape \[1073741824, 2147483648\] takes "
+        r"9223372036854775808 bytes, more than 2\*\*63 - 1",
+    ):
+        read(tmp_path, nodes, inputs, ["y"])
+
+
+def test_arguments_of_another_type(tmp_path: Path) -> None:
+    path = save(tmp_path, [helper.make_node("Relu", ["x"], ["y"])], [value("x", ["n"])], ["y"])
+    wrong: Any = None
+    with pytest.raises(UsageError, match="path=None is no path"):
+        load_onnx(wrong)
+    with pytest.raises(UsageError, match="the path is empty"):
+        load_onnx("")
+    for wrong in (5, ["n"], {1: 2}):
+        with pytest.raises(UsageError, match=r"dims=.* is no mapping of dimension names to sizes"):
+            load_onnx(path, dims=wrong)
+    wrong = "8"
+    with pytest.raises(UsageError, match="batch='8' is no size"):
+        load_onnx(path, batch=wrong)
+    with pytest.raises(UsageError, match="n='8' is no size"):
+        load_onnx(path, dims={"n": wrong})
+
+
+def test_a_missing_value_names_its_reader_and_the_file_once(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", ["x", "later"], ["y"], name="sum")]
+    with pytest.raises(ModelError) as caught:
+        read(tmp_path, nodes, [value("x", [1])], ["y"])
+    assert str(caught.value).startswith("an input of node sum (Add) of model.onnx is later, which")
+    with pytest.raises(ModelError, match=r"^an output of model.onnx is z, which"):
+        read(tmp_path, [helper.make_node("Relu", ["x"], ["y"])], [value("x", [1])], ["z"])
+
+
+def test_a_node_that_breaks_what_its_reading_relies_on_is_named(tmp_path: Path) -> None:
+    node = helper.make_node("SequenceAt", ["s", "at"], ["y"], name="odd")
+    nodes = [helper.make_node("SequenceConstruct", ["x"], ["s"]), node]
+    empty = weight("at", [], "int64")
+    with pytest.raises(ModelError, match=r"node odd \(SequenceAt\) of model.onnx cannot be read"):
+        read(tmp_path, nodes, [value("x", [1])], ["y"], [empty])
+
+
+@pytest.mark.parametrize("message", ["node", "initializer"])
+def test_every_refusal_names_the_file(tmp_path: Path, message: str) -> None:
+    weights = [weight("w", [1.0])]
+    weights[0].data_type = 77 if message == "initializer" else 1
+    node = helper.make_node("Conv", ["x", "w"], ["y"], strides="abc")
+    with pytest.raises(ModelError, match=f"{message}.*model.onnx|model.onnx.*{message}"):
+        read(tmp_path, [node], [value("x", [1, 1, 4])], ["y"], weights)
