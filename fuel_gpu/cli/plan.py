@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def plan(
-    model: Annotated[Path, typer.Argument(help="The ONNX model to place.")],
+    model: Annotated[str, typer.Argument(help="The ONNX model to place.")],
     table: Annotated[
         Path | None,
         typer.Option("--table", help="A calibration table; this machine's own by default."),
@@ -101,8 +101,8 @@ def plan(
     from fuel_gpu.planner.plan_record import encode_plan
     from fuel_gpu.planner.recorded import recorded_decisions
 
-    refuse_overwriting(out, model, table)
-    with working(f"reading {model.name}"):
+    refuse_overwriting(out, Path(model), table)
+    with working(f"reading {model}"):
         graph = load_onnx(model, batch=batch, dims=read_dimensions(dim or []))
     loaded = load_table(table)
     if table is None:
@@ -132,7 +132,7 @@ def plan(
         write_stdout(encoded + b"\n")
         return
     if not explanations:
-        print_plan(placed, model.name)
+        print_plan(placed, Path(model).name)
     if nodes:
         print_nodes(placed)
     for explanation in explanations:

@@ -101,7 +101,7 @@ def checked_pins(
 
 
 def find_node(graph: Graph, key: NodeId | str) -> NodeId:
-    """Find a node by id or name.
+    """Find a node by id, by its name, or by the name of a value that it gives.
 
     Raises
     ------
@@ -112,7 +112,8 @@ def find_node(graph: Graph, key: NodeId | str) -> NodeId:
         if not 0 <= key < len(graph):
             raise UsageError(f"the graph has no node {key}: its ids go from 0 to {len(graph) - 1}")
         return key
-    names = {node.name: node_id for node_id, node in enumerate(graph.nodes) if node.name}
+    names = dict(graph.value_names)
+    names.update((node.name, node_id) for node_id, node in enumerate(graph.nodes) if node.name)
     if not isinstance(key, str) or key not in names:
         similar = difflib.get_close_matches(str(key), names, n=3)
         hint = f"; did you mean {', '.join(similar)}?" if similar else ""

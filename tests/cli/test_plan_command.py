@@ -216,6 +216,15 @@ def test_why_and_branches_go_together_and_into_json(
     assert {c["fate"] for c in why[0]["candidates"]} >= {"chosen"}
 
 
+def test_a_node_goes_by_its_output_too(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", model, "--batch", "8", "--table", DESKTOP, "--why", "b"]) == 0
+    assert "relu (Relu) runs on" in capsys.readouterr().out
+
+
+def test_an_empty_path_is_said_to_be_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "empty" in refused(capsys, 2, "", "--table", DESKTOP)
+
+
 def test_pins_are_named_beside_the_baselines(
     model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
