@@ -74,38 +74,42 @@ def _follow(
     limit_s: float,
 ) -> Generator[Record, None, None]:
     deadline = time.monotonic() + limit_s
-    doing, received, garbage = "", 0, False
+    doing, received, garbage, failure = "", 0, False, ""
     read_until = math.inf
     while True:
         try:
             line = lines.get(timeout=_POLL_S)
         except queue.Empty:
             line = None
-        failure = ""
         if line:
             received += len(line)
-            try:
-                record = msgspec.json.decode(line, type=Record)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
-                if not garbage:
-                    yield Note(text="its measuring process printed what is not a record")
-                garbage = True
-            else:
+            record = _decoded(line)
+            if record is not None:
                 if isinstance(record, Doing):
                     doing = record.what
                 yield record
                 if isinstance(record, Finished):
                     return
+            elif not garbage:
+                garbage = True
+                yield Note(text="its measuring process printed what is not a record")
         elif line == b"" or time.monotonic() > read_until:
-            failure = _how_it_ended(process, stderr)
-        elif read_until == math.inf and process.poll() is not None:
-            read_until = time.monotonic() + _LAST_LINES_S
-        if not failure:
-            failure = _excess(process, deadline, limit_s, received, stderr)
-        if failure:
+            failure = failure or _how_it_ended(process, stderr)
             at = f" while measuring {doing}" if doing else ""
             yield Note(text=f"its measuring process {failure}{at}")
             return
+        elif read_until == math.inf and process.poll() is not None:
+            read_until = time.monotonic() + _LAST_LINES_S
+        if not failure and (failure := _excess(process, deadline, limit_s, received, stderr)):
+            kill_group(process)
+            read_until = time.monotonic() + _LAST_LINES_S
+
+
+def _decoded(line: bytes) -> Record | None:
+    try:
+        return msgspec.json.decode(line, type=Record)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
 
 
 def _read(stream: IO[bytes], lines: "queue.SimpleQueue[bytes]") -> None:

@@ -59,6 +59,21 @@ def test_last_lines_that_are_read_late_are_not_lost(
     assert child(tmp_path, """say('{"type":"finished"}')""")[-1] == Finished()
 
 
+def test_what_was_finished_before_a_flood_is_read_even_if_the_flood_is_seen_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = isolation._read
+
+    def read_late(stream: IO[bytes], lines: "queue.SimpleQueue[bytes]") -> None:
+        time.sleep(0.6)
+        read(stream, lines)
+
+    monkeypatch.setattr(isolation, "_read", read_late)
+    monkeypatch.setattr(isolation, "MAX_OUTPUT_BYTES", 2**20)
+    records = child(tmp_path, "os.write(2, b'x' * 2**21); time.sleep(60)")
+    assert "printed more than 1 MiB" in last_note(records)
+
+
 def test_a_crash_is_told_with_its_signal_and_what_was_measured(tmp_path: Path) -> None:
     records = child(tmp_path, "os.kill(os.getpid(), signal.SIGSEGV)")
     assert last_note(records) == (
