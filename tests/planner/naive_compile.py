@@ -72,7 +72,8 @@ class NaivePlan:
         for kernel in bindings.kernels(node, types, device.backend):
             if kernel.dtype not in rows:
                 continue
-            static = CostEstimate(cost.flops, cost.bytes_moved, rows[kernel.dtype].launch_ns)
+            overhead = rows[kernel.dtype].launch_ns * cost.launches
+            static = CostEstimate(cost.flops, cost.bytes_moved, overhead)
             if self.options.judge is not None:
                 measured = self.options.judge.measured_latency_ns(
                     node.op,
