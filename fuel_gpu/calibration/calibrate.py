@@ -95,6 +95,7 @@ def calibrate(
         for index, info in enumerate(chosen, start=1):
             current = info.id
             tell(DeviceStarted(info.id, info.name, index, len(chosen)))
+            whole = True
             twin = measured.get(info.equivalence_key) if info.equivalence_key else None
             if twin is not None:
                 findings.complete(info.id)
@@ -103,9 +104,10 @@ def calibrate(
                 findings.complete(info.id)
                 measured[info.equivalence_key] = info
             else:
+                whole = False
                 findings.give_up(info.id)
             save(findings.table())
-            tell(DeviceEnded(info.id, findings.notes_of(info.id)))
+            tell(DeviceEnded(info.id, findings.notes_of(info.id), whole))
         for info, other in pairs:
             current = info.id
             _follow(Request(device=info, peer=other, full=full), findings, tell, save)

@@ -24,10 +24,14 @@ class Measuring:
 
 @dataclass(frozen=True, slots=True)
 class DeviceEnded:
-    """A device's measuring is over; `notes` say what could not be measured."""
+    """A device's measuring is over; `notes` say what could not be measured.
+
+    It is not `whole` if its process crashed, hung or failed before all was tried.
+    """
 
     device: str
     notes: tuple[str, ...]
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """Holds a table's curves to copies of sizes that they were not fitted to, measured afresh."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
+from typing import Final
 
 from fuel_gpu.calibration.curves import CurveTimes, size_amid
 from fuel_gpu.calibration.effort import FULL, QUICK
@@ -11,8 +13,11 @@ from fuel_gpu.calibration.progress import Event, Measuring
 from fuel_gpu.calibration.records import CopyMeasured, Doing, Note, Request
 from fuel_gpu.calibration.staleness import same_device
 from fuel_gpu.calibration.table import Point, Table
-from fuel_gpu.device import HOST
+from fuel_gpu.device import HOST, Device
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
+
+ALLOWED_ERROR: Final = 0.25
+_PROMISES: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +45,48 @@ class HeldOut:
 
 
 @dataclass(frozen=True, slots=True)
+class PathVerdict:
+    """How far one path's curve is off, against what its fit promises.
+
+    The curve holds if its worst error is at most twice the worst that its fit had when each point
+    was left out, and it holds in any case up to `ALLOWED_ERROR`: two calibrations of one machine
+    differ by as much.
+
+    Parameters
+    ----------
+    sizes
+        How many sizes were held out.
+    promised_error
+        The fit's worst error; None where it is not known.
+    """
+
+    src: str
+    dst: str
+    memory: str
+    sizes: int
+    median_error: float
+    worst_error: float
+    promised_error: float | None
+    allowed_error: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the worst error is allowed."""
+        return self.worst_error <= self.allowed_error
+
+
+@dataclass(frozen=True, slots=True)
 class Verification:
     """All held-out sizes, and what could not be verified."""
 
     held_out: tuple[HeldOut, ...]
     notes: tuple[str, ...]
+    paths: tuple[PathVerdict, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is something to judge by, and every path's curve keeps its promise."""
+        return bool(self.paths) and all(path.holds for path in self.paths)
 
 
 def verify(
@@ -52,6 +94,7 @@ def verify(
     report: ProbeReport,
     *,
     full: bool = False,
+    devices: Collection[Device] | None = None,
     progress: Callable[[Event], None] | None = None,
 ) -> Verification:
     """Measure copies amid each two neighbouring sizes of a table, and compare them with its curves.
@@ -64,6 +107,8 @@ def verify(
         The devices that are here; those that changed since are not verified.
     full
         Measure as long as the full calibration does.
+    devices
+        Only these devices' copies; None for all.
     progress
         Called with each `Event`.
     """
@@ -73,7 +118,7 @@ def verify(
     notes: list[str] = []
     for info in table.devices:
         sizes = _held_out_sizes(table, info)
-        if not sizes:
+        if not sizes or (devices is not None and info.device not in devices):
             continue
         if info.id not in here or not same_device(info, here[info.id]):
             notes.append(f"{info.id}: not verified: it is no longer as the table has it")
@@ -90,7 +135,7 @@ def verify(
                 case Note():
                     notes.append(f"{info.id}: {record.text}")
         held_out += _compare(table, list(found.values()))
-    return Verification(tuple(held_out), tuple(notes))
+    return Verification(tuple(held_out), tuple(notes), tuple(_judge(table, held_out)))
 
 
 def _held_out_sizes(table: Table, info: DeviceInfo) -> list[int]:
@@ -100,6 +145,22 @@ def _held_out_sizes(table: Table, info: DeviceInfo) -> list[int]:
             sizes |= {p.bytes for p in transfer.points}
     amid = {size_amid(low, high) for low, high in pairwise(sorted(sizes))}
     return sorted(amid - sizes)
+
+
+def _judge(table: Table, held_out: Sequence[HeldOut]) -> Iterator[PathVerdict]:
+    errors: dict[tuple[str, str, str], list[float]] = {}
+    for one in held_out:
+        errors.setdefault((one.src, one.dst, one.memory), []).append(abs(one.error))
+    promised = {(t.src, t.dst, t.memory): t.curve.worst_error for t in table.transfers}
+    for path, found in errors.items():
+        yield PathVerdict(
+            *path,
+            sizes=len(found),
+            median_error=median(found),
+            worst_error=max(found),
+            promised_error=promised[path],
+            allowed_error=max(ALLOWED_ERROR, _PROMISES * (promised[path] or 0.0)),
+        )
 
 
 def _compare(table: Table, found: Sequence[CopyMeasured]) -> list[HeldOut]:

@@ -34,51 +34,77 @@ def calibrate(
         bool,
         typer.Option(
             "--verify",
-            help="Measure sizes that the table was not fitted to, and compare; changes no table.",
+            help="Measure copies of sizes that the table was not fitted to, and judge its curves "
+            "by them: exit status 1 if one is off by more than twice the worst error of its fit "
+            "and more than 25 %. Changes no table.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the table, or the verification, as JSON.")
+    ] = False,
 ) -> None:
     """Measure how fast this machine's devices compute, and how fast bytes get there and back.
 
-    Ctrl-C keeps what is finished. What is not measured again stays as an earlier table has it.
+    Ctrl-C keeps what is finished. What is not measured again to the end stays as an earlier table
+    has it. Exit status 1 if it was interrupted, or nothing was measured of a device that was named.
     """
     import sys
 
-    from fuel_gpu.calibration.table_file import default_table_path, encode_table
+    from fuel_gpu.calibration.table_file import default_table_path
+    from fuel_gpu.calibration.table_text import encode_table
     from fuel_gpu.cli.calibration_view import print_summary
     from fuel_gpu.cli.measuring import measure_and_save
     from fuel_gpu.probes.machine import probe
 
     if quick and full:
         raise UsageError("--quick and --full exclude each other: give one of them")
+    if table == Path():
+        raise UsageError("--table is empty, or the folder one is in: name a file")
     if verify:
-        _verify(table, full)
+        _verify(table, full, device or [], without_device or [], as_json)
         return
     path = table or default_table_path()
     report = probe()
     chosen = _chosen(report, device or [], without_device or [])
-    made, interrupted = measure_and_save(report, path, full=full, devices=chosen)
+    made = measure_and_save(report, path, full=full, devices=chosen)
     if as_json:
-        print(encode_table(made).decode(), end="")
+        print(encode_table(made.table).decode(), end="")
     else:
-        print_summary(made)
-    print(f"{'incomplete ' if interrupted else ''}table written: {path}", file=sys.stderr)
-    if interrupted:
+        print_summary(made.table)
+    for ended in made.stopped:
+        print(
+            f"fuel-gpu: warning: {ended.device} was not measured to the end: "
+            f"{'; '.join(ended.notes)}",
+            file=sys.stderr,
+        )
+    named = {str(one) for one in chosen or ()} if device else set()
+    missed = sorted(named - made.renewed)
+    if missed and not made.interrupted:
+        print(f"fuel-gpu: nothing was measured of {', '.join(missed)}", file=sys.stderr)
+    print(f"{'incomplete ' if made.interrupted else ''}table written: {path}", file=sys.stderr)
+    if made.interrupted or missed:
         raise typer.Exit(1)
 
 
-def _verify(path: Path | None, full: bool) -> None:
+def _verify(
+    path: Path | None, full: bool, wanted: list[str], unwanted: list[str], as_json: bool
+) -> None:
     from fuel_gpu.calibration.table_file import load_table
     from fuel_gpu.calibration.verify import verify
-    from fuel_gpu.cli.calibration_view import print_verification
+    from fuel_gpu.cli.calibration_view import print_verification, verification_json
     from fuel_gpu.cli.progress import shown_progress
     from fuel_gpu.probes.machine import probe
 
-    table = load_table(path)
+    table, report = load_table(path), probe()
+    chosen = _chosen(report, wanted, unwanted)
     with shown_progress() as show:
-        verification = verify(table, probe(), full=full, progress=show)
-    print_verification(verification)
+        verification = verify(table, report, full=full, devices=chosen, progress=show)
+    if as_json:
+        print(verification_json(verification))
+    else:
+        print_verification(verification)
+    if not verification.holds:
+        raise typer.Exit(1)
 
 
 def _chosen(report: "ProbeReport", wanted: list[str], unwanted: list[str]) -> "list[Device] | None":

@@ -23,9 +23,7 @@ def print_summary(table: "Table") -> None:
 
 
 def print_verification(verification: "Verification") -> None:
-    """Print predicted against measured times, and each direction's errors in one line."""
-    from statistics import median
-
+    """Print predicted against measured times, each path's errors in one line, and the verdict."""
     from rich import box
     from rich.table import Table as Grid
 
@@ -35,23 +33,53 @@ def print_verification(verification: "Verification") -> None:
         grid.add_column(head)
     for head in ("size", "predicted", "measured", "95 % interval", "error"):
         grid.add_column(head, justify="right")
-    errors: dict[tuple[str, str, str], list[float]] = {}
     for one in verification.held_out:
-        errors.setdefault((one.src, one.dst, one.memory), []).append(abs(one.error))
         low, high = one.measured.interval or (one.measured.ns, one.measured.ns)
         grid.add_row(
             *(one.src, one.dst, one.memory, format_bytes(one.measured.bytes)),
             *(format_ns(one.predicted_ns), format_ns(one.measured.ns)),
             *(f"{format_ns(low)} .. {format_ns(high)}", f"{one.error:+.1%}"),
         )
-    screen.print(grid)
-    for (src, dst, memory), found in errors.items():
+    if verification.held_out:
+        screen.print(grid)
+    for path in verification.paths:
+        promised = (
+            "" if path.promised_error is None else f"its fit promises {path.promised_error:.1%}, "
+        )
         screen.print(
-            f"{src} to {dst}, {memory}: median error {median(found):.1%}, "
-            f"worst {max(found):.1%} over {len(found)} sizes left out of the fit"
+            f"{path.src} to {path.dst}, {path.memory}: median error {path.median_error:.1%}, "
+            f"worst {path.worst_error:.1%} over {path.sizes} sizes left out of the fit "
+            f"({promised}allowed are {path.allowed_error:.1%})"
         )
     for note in verification.notes:
         screen.print(f"note: {note}")
+    screen.print(_verdict(verification))
+
+
+def verification_json(verification: "Verification") -> str:
+    """Give a verification for programs."""
+    import msgspec
+
+    document = {
+        "holds": verification.holds,
+        "paths": [
+            {**msgspec.to_builtins(path), "holds": path.holds} for path in verification.paths
+        ],
+        "held_out": [
+            {**msgspec.to_builtins(one), "error": one.error} for one in verification.held_out
+        ],
+        "notes": verification.notes,
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+
+
+def _verdict(verification: "Verification") -> str:
+    if not verification.paths:
+        return "verdict: nothing was verified: no copies were measured for comparison"
+    off = [f"{p.src} to {p.dst}, {p.memory}" for p in verification.paths if not p.holds]
+    if off:
+        return f"verdict: the table's copies no longer hold: {'; '.join(off)}: calibrate again"
+    return "verdict: the table's copies hold"
 
 
 def _copies(table: "Table") -> object:

@@ -34,9 +34,10 @@ def demo(
     path = default_table_path()
     table = None if again else _current_table(path, report)
     if table is None:
-        table, interrupted = measure_and_save(report, path, full=False, devices=None)
-        print(f"measured; the{' incomplete' if interrupted else ''} table is {path}")
-        if interrupted:
+        measured = measure_and_save(report, path, full=False, devices=None)
+        table = measured.table
+        print(f"measured; the{' incomplete' if measured.interrupted else ''} table is {path}")
+        if measured.interrupted:
             raise typer.Exit(1)
     else:
         print(f"using the table that was measured before, {path}; --again measures anew")

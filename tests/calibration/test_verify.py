@@ -11,7 +11,8 @@ from fuel_gpu.calibration.progress import Event, Measuring
 from fuel_gpu.calibration.records import CopyMeasured, Doing, Finished, Note, Record, Request
 from fuel_gpu.calibration.staleness import describe_machine
 from fuel_gpu.calibration.table import FORMAT_VERSION, Point, Table, Transfer
-from fuel_gpu.calibration.verify import verify
+from fuel_gpu.calibration.verify import HeldOut, verify
+from fuel_gpu.device import Device
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
 
 CPU = DeviceInfo(id="cpu:0", backend="cpu", name="a processor", memory_bytes=2**34)
@@ -80,6 +81,14 @@ def test_sizes_amid_the_tables_own_are_measured_and_compared(requests: list[Requ
     ]
     assert [h.error for h in found.held_out] == [0.0, -0.5]
     assert found.notes == ("cuda:0: something",)
+    # the fit is exact, so a quarter is allowed; half is not
+    assert [(p.src, p.worst_error) for p in found.paths] == [("cpu:0", 0.0), ("cuda:0", 0.5)]
+    assert [p.promised_error for p in found.paths] == pytest.approx([0.0, 0.0], abs=1e-3)
+    assert [(p.sizes, p.allowed_error, p.holds) for p in found.paths] == [
+        (1, 0.25, True),
+        (1, 0.25, False),
+    ]
+    assert not found.holds
     assert events == [Measuring("cuda:0", "copies, pageable, 5.656 KiB", 0.1)]
 
 
@@ -90,3 +99,33 @@ def test_a_device_that_changed_is_not_verified(requests: list[Request]) -> None:
         assert found.held_out == ()
         assert found.notes == ("cuda:0: not verified: it is no longer as the table has it",)
     assert requests == []
+
+
+@pytest.mark.parametrize(
+    ("promised", "worst", "holds"),
+    [(None, 0.25, True), (None, 0.26, False), (0.3, 0.6, True), (0.3, 0.61, False)],
+)
+def test_twice_what_the_fit_promises_is_allowed(
+    promised: float | None, worst: float, holds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (out, back) = table().transfers
+    curve = msgspec.structs.replace(out.curve, worst_error=promised)
+    promising = msgspec.structs.replace(out, curve=curve)
+    measured_ns = 6792  # what the curve says of 5792 bytes; the prediction is then changed
+    point = Point(bytes=5792, ns=measured_ns)
+    one = HeldOut(
+        src="cpu:0",
+        dst="cuda:0",
+        memory="pageable",
+        predicted_ns=round(measured_ns * (1 + worst)),
+        measured=point,
+    )
+    monkeypatch.setattr(verification, "measure_in_child", lambda *_, **__: iter(()))
+    monkeypatch.setattr(verification, "_compare", lambda table, found: [one])
+    found = verify(msgspec.structs.replace(table(), transfers=(promising, back)), REPORT)
+    assert (found.paths[0].holds, found.holds) == (holds, holds)
+
+
+def test_only_the_devices_asked_for_are_verified(requests: list[Request]) -> None:
+    found = verify(table(), REPORT, devices=[Device("cpu")])
+    assert (found.held_out, found.holds, requests) == ((), False, [])

@@ -11,6 +11,7 @@ from fuel_gpu.calibration.table_file import load_table, save_table
 from fuel_gpu.cli import demo as demo_command
 from fuel_gpu.cli import measuring
 from fuel_gpu.cli.main import run
+from fuel_gpu.cli.measuring import Measured
 from fuel_gpu.probes import machine
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport, Unavailable
 
@@ -63,9 +64,9 @@ def test_otherwise_it_measures(
 
     def measure(
         report: ProbeReport, path: Path, *, full: bool, devices: tuple[DeviceInfo, ...] | None
-    ) -> tuple[Table, bool]:
+    ) -> Measured:
         measured.append((path, full))
-        return of_this_machine(load_table(DESKTOP)), False
+        return Measured(of_this_machine(load_table(DESKTOP)), False, frozenset(), ())
 
     monkeypatch.setattr(measuring, "measure_and_save", measure)
     assert run(["demo"]) == 0
