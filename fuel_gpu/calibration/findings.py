@@ -1,6 +1,6 @@
 """The figures of one calibration as they come in, and the table that they make."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from datetime import UTC, datetime
 from typing import Final
 
@@ -28,6 +28,9 @@ _ABSENT: Final = (
     "not found when this table was written last: its figures are older; if it is gone for good, "
     "delete the table and measure anew"
 )
+
+
+_ONLY_COPIES: Final = "none of its kernels has a rate, only copies: plans leave it out"
 
 
 class Findings:
@@ -180,7 +183,7 @@ class Findings:
             transfers=tuple(transfers.values()),
             rates=tuple(rates.values()),
             duplex=tuple(duplex),
-            notes=tuple(dict.fromkeys(self._all_notes())),
+            notes=tuple(dict.fromkeys(self._all_notes(used - {device for device, _ in rates}))),
             engine_crossover=self._earlier.engine_crossover if self._earlier else None,
         )
 
@@ -189,12 +192,14 @@ class Findings:
             return self._earlier.created
         return datetime.now(UTC).isoformat(timespec="seconds")
 
-    def _all_notes(self) -> Iterator[str]:
+    def _all_notes(self, unrated: Set[str]) -> Iterator[str]:
         for device in dict.fromkeys((*self._earlier_notes, *self._notes, *self._devices)):
             for text in (*self._earlier_notes.get(device, ()), *self._notes.get(device, ())):
                 yield f"{device}: {text}"
             if device in self._unfinished:
                 yield f"{device}: {_NOT_ENDED}"
+            elif device in unrated - {str(HOST)}:  # copies start at a host that nobody measured
+                yield f"{device}: {_ONLY_COPIES}"
             for src, dst in sorted(self._unfinished_pairs):
                 if src == device:
                     yield f"{src}: {INCOMPLETE}: copies to {dst} were not measured to the end"
@@ -202,7 +207,7 @@ class Findings:
     def _keep(self, earlier: Table) -> None:
         for note in earlier.notes:
             device, _, text = note.partition(": ")
-            if text != _ABSENT:
+            if text not in (_ABSENT, _ONLY_COPIES):
                 self._earlier_notes.setdefault(device, []).append(text)
         same = set()
         for before in earlier.devices:

@@ -110,6 +110,28 @@ def test_copies_both_ways_stay_go_and_are_shared_like_any_other_figure() -> None
     assert [d.ends for d in other.table().duplex] == [("cpu:0", "cuda:1")]
 
 
+def only_copies() -> Findings:
+    findings = Findings(REPORT, None)
+    findings.add_rate(rate("cuda:1"))
+    for name in ("cuda:0", "cuda:1"):
+        findings.add_copy(copy("cpu:0", name, 4096, 1))
+        findings.add_copy(copy("cpu:0", name, 8192, 2))
+    return findings
+
+
+def test_a_device_with_copies_but_no_rate_is_noted_once_and_the_host_is_not() -> None:
+    note = "cuda:0: none of its kernels has a rate, only copies: plans leave it out"
+    table = only_copies().table()
+    assert table.notes == (note,)
+    assert Findings(REPORT, table).table().notes == (note,)
+
+
+def test_the_note_goes_with_the_first_rate() -> None:
+    findings = Findings(REPORT, only_copies().table())
+    findings.add_rate(rate("cuda:0"))
+    assert findings.table().notes == ()
+
+
 def test_one_size_makes_no_curve() -> None:
     findings = Findings(REPORT, None)
     findings.add_copy(copy("cpu:0", "cuda:0", 4096, 100))
