@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fuel_gpu.calibration.table import Point, Provenance, Rate, Table, Transfer
+from fuel_gpu.calibration.table import Duplex, NodeStream, Point, Provenance, Rate, Table, Transfer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,8 +13,9 @@ class Figure:
     Parameters
     ----------
     kind
-        ``copy``, ``compute``, ``memory`` or ``launch``; ``latency`` and ``bandwidth`` of a copy
-        that the table gives by these two and not by points.
+        ``copy``, ``both ways`` (two copies at once), ``compute``, ``memory``, ``launch``, or
+        ``memory of node 1`` for a NUMA node; ``latency`` and ``bandwidth`` of a copy that the
+        table gives by these two and not by points.
     src, dst
         The devices of a copy; a rate's device and nothing.
     memory, bytes, dtype
@@ -58,6 +59,7 @@ def figures(table: Table) -> Iterator[Figure]:
         else:
             yield _line(transfer, "latency", transfer.curve.knot_ns[0], "ns")
             yield _line(transfer, "bandwidth", transfer.curve.tail_bytes_per_ns, "byte/ns")
+    yield from map(_both_ways, table.duplex)
     for rate in table.rates:
         if rate.flops_per_ns is not None:
             yield _rate(
@@ -73,6 +75,7 @@ def figures(table: Table) -> Iterator[Figure]:
             *(rate, "launch", "launch", rate.launch_ns, "ns"),
             *(rate.launch_interval, rate.launch_samples, ""),
         )
+        yield from (_node(rate, stream) for stream in rate.nodes)
 
 
 def _copy(transfer: Transfer, point: Point) -> Figure:
@@ -91,6 +94,42 @@ def _copy(transfer: Transfer, point: Point) -> Figure:
         provenance=transfer.provenance,
         flags=" ".join(point.flags),
         measured=transfer.measured,
+    )
+
+
+def _both_ways(duplex: Duplex) -> Figure:
+    low, high = duplex.interval or (None, None)
+    return Figure(
+        kind="both ways",
+        src=duplex.ends[0],
+        dst=duplex.ends[1],
+        memory=duplex.memory,
+        value=duplex.bytes_per_ns,
+        unit="byte/ns",
+        low=low,
+        high=high,
+        samples=len(duplex.samples),
+        provenance=duplex.provenance,
+        flags=" ".join(duplex.flags),
+        measured=duplex.measured,
+    )
+
+
+def _node(rate: Rate, stream: NodeStream) -> Figure:
+    low, high = stream.interval or (None, None)
+    return Figure(
+        kind=f"memory of node {stream.node}",
+        src=rate.device,
+        dtype=rate.dtype,
+        value=stream.bytes_per_ns,
+        unit="byte/ns",
+        low=low,
+        high=high,
+        samples=len(stream.samples),
+        provenance=rate.provenance,
+        flags=" ".join(stream.flags),
+        kernel=f"processors {stream.cpus}",
+        measured=rate.measured,
     )
 
 
