@@ -107,7 +107,7 @@ def _copies(table: "Table") -> object:
             *(_bandwidth_at(transfer, size) for size in _SHOWN_SIZES_BYTES),
             f"{last.bytes / last.ns:.3g} ({format_bytes(last.bytes)})",
             "-" if error is None else f"{error:.1%}",
-            transfer.provenance,
+            _provenance(transfer.provenance, (transfer.notes,)),
         )
     return grid
 
@@ -135,7 +135,7 @@ def _rates(table: "Table") -> object:
             _figure(rate.flops_per_ns, rate, "flops"),
             _figure(rate.bytes_per_ns, rate, "bytes"),
             format_ns(rate.launch_ns),
-            rate.provenance,
+            _provenance(rate.provenance, rate.flags),
             rate.flops_kernel,
         )
     return grid
@@ -146,6 +146,13 @@ def _figure(value: float | None, rate: "Rate", what: str) -> str:
     if value is None:
         return "-"
     return f"{value:.4g}{_doubt(tuple(f for f in rate.flags if f.startswith(what)))}"
+
+
+def _provenance(provenance: str, said: tuple[str, ...]) -> str:
+    from fuel_gpu.calibration.table import INCOMPLETE
+
+    incomplete = any(words.startswith(INCOMPLETE) for words in said)
+    return f"{provenance}, incomplete" if incomplete else provenance
 
 
 def _doubt(flags: tuple[str, ...]) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cupy_double import BYTES_PER_NS, FLOPS_PER_NS, LATENCY_NS, CUDARuntimeError, CupyDouble
 from fake_device import HASTY
+from steady_time import keep_steady_time
 
 from fuel_gpu.calibration.backends.cuda import CudaDevice, open_device
 from fuel_gpu.calibration.measure import measure_device, measure_peer
@@ -14,6 +15,11 @@ from fuel_gpu.probes.report import DeviceInfo
 
 DTYPES = ("float32", "tf32", "float64", "float16", "bfloat16", "int8")
 N = 256
+
+
+@pytest.fixture(autouse=True)
+def steady_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_steady_time(monkeypatch)
 
 
 def info(index: int = 0) -> DeviceInfo:

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 from fake_device import HASTY, FakeDevice
+from steady_time import keep_steady_time
 
 from fuel_gpu.calibration.measure import measure_device, measure_sizes
 from fuel_gpu.calibration.neighbours import Neighbours
@@ -20,6 +21,7 @@ def info(*dtypes: str) -> DeviceInfo:
 @pytest.fixture(autouse=True)
 def quiet_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Neighbours, "complaint", lambda self: "")
+    keep_steady_time(monkeypatch)
 
 
 def run(device: FakeDevice, *dtypes: str) -> list[Record]:

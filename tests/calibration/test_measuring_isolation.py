@@ -5,10 +5,13 @@ import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
-from typing import IO
+from types import SimpleNamespace
+from typing import IO, Any
 
+import msgspec
 import psutil
 import pytest
 
@@ -27,10 +30,24 @@ say('{"type":"doing","what":"copies, 4 KiB","spent":0.5}')
 """
 
 
-def child(tmp_path: Path, script: str, *, limit_s: float = 10.0) -> list[Record]:
+def child(tmp_path: Path, script: str, *, limit_s: float = 60.0) -> list[Record]:
     path = tmp_path / "child.py"
     path.write_text(PREAMBLE + script)
     return list(measure_in_child(REQUEST, limit_s=limit_s, command=(str(path),)))
+
+
+def past_the_limit_once_it_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the clock that limits a child jump far ahead after its first record, not before."""
+    decode, told = msgspec.json.decode, threading.Event()
+
+    def decode_and_tell(line: bytes, *, type: Any) -> Any:
+        record = decode(line, type=type)
+        told.set()
+        return record
+
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + (1e6 if told.is_set() else 0.0))
+    monkeypatch.setattr(msgspec.json, "decode", decode_and_tell)
+    monkeypatch.setattr("fuel_gpu.calibration.isolation.time", clock)
 
 
 def last_note(records: list[Record]) -> str:
@@ -94,14 +111,18 @@ def test_an_exit_before_the_end_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_hang_is_ended(tmp_path: Path) -> None:
-    records = child(tmp_path, "time.sleep(60)", limit_s=1.5)
-    assert "did not finish within 1.5 s and was stopped" in last_note(records)
+def test_a_hang_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    past_the_limit_once_it_measures(monkeypatch)
+    records = child(tmp_path, "time.sleep(60)")
+    assert "did not finish within 60 s and was stopped" in last_note(records)
 
 
-def test_a_hang_that_ignores_signals_is_ended_too(tmp_path: Path) -> None:
+def test_a_hang_that_ignores_signals_is_ended_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
-    assert "was stopped" in last_note(child(tmp_path, script, limit_s=1.5))
+    past_the_limit_once_it_measures(monkeypatch)
+    assert "was stopped" in last_note(child(tmp_path, script))
 
 
 def test_garbage_is_noted_once_and_the_rest_is_read(tmp_path: Path) -> None:

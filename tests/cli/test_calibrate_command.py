@@ -114,6 +114,23 @@ def test_the_table_is_written_and_summarised(
     assert calls[0]["earlier"] is None
 
 
+def test_incomplete_figures_are_marked(
+    calls: list[dict[str, Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (rate,), (transfer,) = measured().rates, measured().transfers
+    begun = msgspec.structs.replace(
+        measured(),
+        rates=(msgspec.structs.replace(rate, flags=("incomplete",)),),
+        transfers=(msgspec.structs.replace(transfer, notes="incomplete: not measured to the end"),),
+    )
+    monkeypatch.setattr(calibration, "calibrate", lambda report, **options: begun)
+    assert run(["calibrate", "--table", str(tmp_path / "t.json")]) == 0
+    assert capsys.readouterr().out.count("measured, incomplete") == 2
+
+
 def test_json_is_the_table_and_nothing_else(
     calls: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
