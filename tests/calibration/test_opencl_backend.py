@@ -89,9 +89,15 @@ def test_a_map_that_does_not_reach_the_buffer_is_found_out(
     assert not copies.arrived(4096)
 
 
-def test_kernels_are_timed_by_events_where_these_keep_time(device: OpenClDevice) -> None:
-    kernels = (*device.product_kernels("float32"), *device.stream_kernels("float32"))
-    assert {kernel.rpartition(", ")[2] for kernel in kernels} == {"events"}
+def test_kernels_are_timed_by_events_where_these_keep_time(fuel_device: DeviceInfo) -> None:
+    for _ in range(5):  # a busy machine may part the two clocks of one trial
+        device = open_device(fuel_device)
+        assert isinstance(device, OpenClDevice)
+        kernels = (*device.product_kernels("float32"), *device.stream_kernels("float32"))
+        if {kernel.rpartition(", ")[2] for kernel in kernels} == {"events"}:
+            break
+    else:
+        pytest.fail(f"never timed by events: {kernels}")
     run = device.stream("float32", kernels[-1], MIB).run
     assert run.__name__ == "by_events"
 
