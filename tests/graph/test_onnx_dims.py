@@ -145,7 +145,9 @@ def test_sizes_whose_product_cannot_be_counted_are_named() -> None:
         UsageError, match=r"input x of .* with batch=4611686018427387904, n=7: float32 of shape"
     ):
         settle({"x": ["batch", "n"]}, batch=2**62, n=7)
-    with pytest.raises(UsageError, match=r"dimension n\*n of .* would be 85070591730234615847396907784232501249:"):
+    with pytest.raises(
+        UsageError, match=r"dimension n\*n of .* would be 85070591730234615847396907784232501249:"
+    ):
         settle({"x": ["n*n"]}, n=2**64 - 2**63 - 1)
 
 
