@@ -42,11 +42,12 @@ def export(
     import sys
 
     from fuel_gpu.calibration.export import export_table
-    from fuel_gpu.calibration.table_file import load_table
-    from fuel_gpu.cli.output import write_folder, write_stdout
+    from fuel_gpu.calibration.table_file import default_table_path, load_table
+    from fuel_gpu.cli.output import refuse_overwriting, write_folder, write_stdout
     from fuel_gpu.files import write_output
     from fuel_gpu.sizes import parse_bytes
 
+    refuse_overwriting(out, table or default_table_path())
     size_bytes = None if size is None else parse_bytes(size)
     if format == "starpu" and out is None:
         raise UsageError("starpu is two files: name a folder for them with --out")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from fuel_gpu.errors import FuelGpuError
+from fuel_gpu.errors import FuelGpuError, UsageError
 
 
 def write_stdout(content: bytes) -> None:
@@ -36,6 +36,21 @@ def silence_stdout() -> None:
     """Send what is still buffered nowhere: it would fail once more when the interpreter ends."""
     with contextlib.suppress(OSError):  # a stream that is no file has no number
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def refuse_overwriting(out: Path | None, *inputs: Path | None) -> None:
+    """Refuse to write a result over what it is made from.
+
+    Raises
+    ------
+    UsageError
+        If `out` is one of the files that are read.
+    """
+    if out is None or not out.is_file():
+        return
+    for read in inputs:
+        if read is not None and read.exists() and out.samefile(read):
+            raise UsageError(f"--out {out} is a file that is read: name another")
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> list[Path]:

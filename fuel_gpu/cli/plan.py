@@ -52,7 +52,10 @@ def plan(
         bool, typer.Option("--bit-stable", help="Only kernels that give the same bits again.")
     ] = False,
     keep: Annotated[
-        int, typer.Option(min=0, help="Candidates that each node keeps on each device.")
+        int,
+        typer.Option(
+            min=0, help="Candidates that each node keeps on each device; few may drop fast ones."
+        ),
     ] = 32,
     engine: Annotated[
         str | None,
@@ -77,16 +80,15 @@ def plan(
     ] = None,
 ) -> None:
     """Place a model's operations on this machine's devices, from a calibration table."""
-    from fuel_gpu.calibration.table_file import load_table
+    from fuel_gpu.calibration.table_file import default_table_path, load_table
     from fuel_gpu.cli.console import working
-    from fuel_gpu.cli.output import write_stdout
+    from fuel_gpu.cli.output import refuse_overwriting, write_stdout
     from fuel_gpu.cli.plan_options import (
         read_devices,
         read_dimensions,
         read_engine,
         read_limits,
         read_pins,
-        refuse_overwriting,
     )
     from fuel_gpu.cli.plan_view import (
         print_decisions,
@@ -101,7 +103,7 @@ def plan(
     from fuel_gpu.planner.plan_record import encode_plan
     from fuel_gpu.planner.recorded import recorded_decisions
 
-    refuse_overwriting(out, Path(model), table)
+    refuse_overwriting(out, Path(model), table or default_table_path())
     with working(f"reading {model}"):
         graph = load_onnx(model, batch=batch, dims=read_dimensions(dim or []))
     loaded = load_table(table)

@@ -1,7 +1,6 @@
 """Reads the options of ``fuel-gpu plan`` that are pairs, and refuses those that contradict."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fuel_gpu.device import Device
@@ -75,21 +74,6 @@ def read_devices(
     if both:
         raise UsageError(f"{', '.join(map(str, both))} is both wanted and left out")
     return [device for device in named or rated_devices(table) if device not in left_out]
-
-
-def refuse_overwriting(out: Path | None, *inputs: Path | None) -> None:
-    """Refuse to write a result over what it is made from.
-
-    Raises
-    ------
-    UsageError
-        If `out` is one of the files that are read.
-    """
-    if out is None or not out.is_file():
-        return
-    for read in inputs:
-        if read is not None and read.exists() and out.samefile(read):
-            raise UsageError(f"--out {out} is a file that is read: name another")
 
 
 def _put(chosen: dict[Key, Value], key: Key, value: Value, option: str) -> None:

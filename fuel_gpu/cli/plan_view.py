@@ -73,6 +73,12 @@ def notes(plan: Plan) -> list[str]:
         listed.append(f"what {names} would take is priced from {_MEANING[other]}")
     listed += [f"{plural(n, 'node')} estimated: {why}" for why, n in reasons.items()]
     used = {str(device) for device in plan.problem.devices}
+    shaky = sorted({r.device for r in plan.table.rates if r.flags and r.device in used})
+    if shaky:
+        listed.append(
+            f"some rates of {', '.join(shaky)} are unsettled (fuel-gpu export shows which): "
+            "calibrate again when the machine is quiet"
+        )
     listed += [f"the table says: {n}" for n in plan.table.notes if n.split(": ")[0] in used]
     return listed
 

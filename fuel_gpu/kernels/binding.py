@@ -155,6 +155,8 @@ class BindingTable:
         promised = self._promised.get((kernel, node.op))
         if promised is not None:
             return promised
+        if node.bodies:
+            return self._of_bodies(kernel, node)
         operands = operands_of(graph, node_id)
         return claim(
             family_of(node.op),
@@ -165,6 +167,23 @@ class BindingTable:
             summed_terms(operands),
             self.deterministic,
         )
+
+    def _of_bodies(self, kernel: Kernel, node: Node) -> PrecisionGuarantee:
+        """Promise for control flow the same bits again if every kernel of its bodies does."""
+        stable = True
+        for body in node.bodies:
+            for inner_id in body.topological_order():
+                inner = body.node(inner_id)
+                if inner.kind != "kernel":
+                    continue
+                types = tuple(body.node(i).type for i in inner.inputs)
+                stored = stored_dtype(inner, types)
+                found = self.kernels(inner, types, kernel.backend)
+                own = [each for each in found if each.dtype == stored] or list(found)
+                stable &= any(
+                    self.precision(each, body, inner_id).bit_stable_on_same_hardware for each in own
+                )
+        return PrecisionGuarantee(stable, notes="as stable as the kernels of its bodies")
 
 
 def default_bindings(*, deterministic: bool = False) -> BindingTable:

@@ -136,7 +136,7 @@ def _cannot_run(problem: Problem, name: str, pools: Sequence[Pool]) -> str:
     large = sum(step_bytes(problem, s) > min(limits, default=1 << 64) for s in stuck)
     reasons = []
     if large:
-        reasons.append(f"{large} nodes are larger than its memory")
+        reasons.append(f"{large} of the nodes alone exceed its memory")
     if len(stuck) > large:
-        reasons.append(f"{len(stuck) - large} nodes have no kernel there")
+        reasons.append(f"{len(stuck) - large} of the nodes lack a kernel there")
     return " and ".join(reasons)

@@ -97,7 +97,10 @@ def precision_floor(
             and (promise.bit_stable_on_same_hardware or not bit_stable)
         )
 
-    return Filter("precision floor", _keeping(admits), by_kernel=True)
+    bounds = (max_ulp, max_relative, max_absolute, min_digits)
+    only_bits = bit_stable and all(bound is None for bound in bounds)
+    name = "bit-stable floor" if only_bits else "precision floor"
+    return Filter(name, _keeping(admits), by_kernel=True)
 
 
 def prefer_strided_input() -> Filter:

@@ -39,6 +39,9 @@ from fuel_gpu.planner.pools import device_limits, memory_pools
 from fuel_gpu.planner.pricing import Copy, copies
 from fuel_gpu.planner.problem import Problem, build_problem
 
+_ENDS_OF_AXES = 10
+"""Both ends of the cost vector's five axes; a crowding cap below may drop a device's fastest."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
@@ -62,7 +65,8 @@ class Plan:
     copies
         The copies that the placement needs.
     lower_bound_ns
-        With two devices a time that no placement falls below; None with more.
+        With two devices a time that no placement falls below; None with more, and where `keep`
+        is so small that a device's fastest kernel may have been dropped.
     baselines
         The same figure for the placements that a person would think of.
     pools
@@ -240,7 +244,7 @@ def plan(
         chosen=choice.name,
         total_ns=choice.total_ns,
         copies=tuple(copies(problem, choice.placement, transfers.estimate_transfer_ns, cold=cold)),
-        lower_bound_ns=choice.lower_bound_ns,
+        lower_bound_ns=choice.lower_bound_ns if keep >= _ENDS_OF_AXES else None,
         baselines=choice.baselines,
         pools=pools,
         cold=cold,

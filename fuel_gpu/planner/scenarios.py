@@ -16,7 +16,7 @@ from fuel_gpu.errors import PlanError, UsageError
 from fuel_gpu.graph.arena import Graph, NodeId
 from fuel_gpu.kernels.binding import BindingTable, default_bindings
 from fuel_gpu.numbers import U64_MAX
-from fuel_gpu.planner.arguments import checked_graph_and_tables, find_node
+from fuel_gpu.planner.arguments import checked_graph_and_tables, find_node, known_device
 from fuel_gpu.planner.candidate import composite_ns_arrays
 from fuel_gpu.planner.decision_points import (
     DecisionPoints,
@@ -89,7 +89,7 @@ def plan_scenarios(
     Raises
     ------
     UsageError
-        If there is no table.
+        If there is no table, or a table lacks `entry` or `exit`.
     PlanError
         If a node can run on no device of some table; the message names both.
     """
@@ -163,6 +163,8 @@ def _placed(
         if where not in devices:
             node = graph.node(node_id)
             raise PlanError(f"node {describe(node_id, node)} is placed on {where}, which it lacks")
+    for argument, where in (("entry", entry), ("exit", exit)):
+        known_device(group.tables[0], where, argument)
     options = PlanOptions(
         devices=devices,
         rates=group.rates[0],

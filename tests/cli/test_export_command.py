@@ -184,3 +184,13 @@ def test_a_reader_that_goes_away_is_no_message() -> None:
     assert child.stderr.read() == ""
     child.stderr.close()
     assert child.wait(timeout=60) == 1
+
+
+def test_the_table_that_is_read_is_never_written_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "table.json"
+    table.write_bytes(DESKTOP.read_bytes())
+    assert export("--format", "csv", "--out", str(table), table=table) == 2
+    assert "is a file that is read: name another" in capsys.readouterr().err
+    assert table.read_bytes() == DESKTOP.read_bytes()

@@ -95,6 +95,16 @@ def test_worked_totals() -> None:
     assert made.chosen == "placement-dp"  # the same as all on the GPU: the DP's own goes first
 
 
+def test_over_two_devices_the_optimum_is_proved() -> None:
+    made = plan(two_products(), a_table())
+    assert made.lower_bound_ns is not None
+    assert made.lower_bound_ns <= made.total_ns <= made.lower_bound_ns * 1.0001
+
+
+def test_nothing_is_proved_where_fast_kernels_may_have_been_dropped() -> None:
+    assert plan(two_products(), a_table(), keep=1).lower_bound_ns is None
+
+
 def test_a_slow_link_keeps_the_work_on_the_cpu() -> None:
     made = plan(two_products(), a_table(link_bytes_per_ns=0.001))
     assert {made.device_of(step) for step in range(3)} == {CPU}

@@ -156,3 +156,10 @@ def test_many_scenarios_are_planned_at_once() -> None:
     assert (np.diff(made.total_ns.astype(np.int64)) <= 0).all()  # a faster link is never slower
     assert made.placement[0].tolist() == [0, 0, 0]
     assert made.placement[-1].tolist() == [1, 1, 1]
+
+
+def test_where_outputs_are_wanted_must_be_known_to_every_table() -> None:
+    both = a_table()
+    cpu_only = replace_parts(both, devices=both.devices[:1], rates=both.rates[:2], transfers=())
+    with pytest.raises(UsageError, match="exit: the table has no device cuda:0; it has cpu:0"):
+        plan_scenarios(two_products(), [both, cpu_only], exit="cuda:0")
