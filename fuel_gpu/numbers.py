@@ -1,9 +1,28 @@
 """Unsigned 64-bit arithmetic that saturates and never wraps: nanoseconds, bytes, FLOPs."""
 
 import math
+import operator
+from typing import SupportsIndex
+
+from fuel_gpu.errors import UsageError
 
 U64_MAX = 2**64 - 1
 I64_MAX = 2**63 - 1
+
+
+def whole_number(value: SupportsIndex, argument: str) -> int:
+    """Take an argument as a whole number from 0, NumPy's integers among them.
+
+    Raises
+    ------
+    UsageError
+        If it is none; the message names the argument.
+    """
+    whole = hasattr(value, "__index__") and not isinstance(value, bool)
+    number = operator.index(value) if whole else -1
+    if number < 0:
+        raise UsageError(f"{argument}: {value!r:.60} is no whole number from 0")
+    return number
 
 
 def saturate(value: int) -> int:

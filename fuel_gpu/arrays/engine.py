@@ -12,6 +12,7 @@ import numpy as np
 
 from fuel_gpu.arrays.raw_kernels import RawKernels, cuda_kernels
 from fuel_gpu.errors import FuelGpuError, UsageError
+from fuel_gpu.numbers import whole_number
 
 Result = TypeVar("Result")
 
@@ -129,8 +130,11 @@ def choose_engine(
     Raises
     ------
     UsageError
-        If the name is none of the three, or ``cupy`` was asked for and cannot be had.
+        If the name is none of the three, ``cupy`` was asked for and cannot be had, or the crossover
+        is no whole number.
     """
+    if crossover is not None:
+        whole_number(crossover, "crossover")
     if isinstance(engine, Engine):
         return engine
     name = engine or os.environ.get(ENVIRONMENT_VARIABLE) or "auto"
@@ -170,6 +174,26 @@ def run(program: Callable[[Engine], Result], engine: Engine) -> Result:
             stacklevel=3,
         )
     return program(NUMPY)
+
+
+def given_array(values: Any, argument: str) -> Any:
+    """Take an argument as an array, where it lies.
+
+    Raises
+    ------
+    UsageError
+        If it makes none, or one without an axis; the message names the argument.
+    """
+    if is_on_gpu(values):
+        array = values
+    else:
+        try:
+            array = np.asarray(values)
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"{argument} makes no array: {error}") from None
+    if len(array.shape) == 0:
+        raise UsageError(f"{argument}: {values!r:.60} is no array: it has no axis")
+    return array
 
 
 def is_on_gpu(array: Any) -> bool:

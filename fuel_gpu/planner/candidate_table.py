@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from fuel_gpu.arrays.engine import Engine, EngineName, choose_engine, is_on_gpu, run
+from fuel_gpu.arrays.engine import Engine, EngineName, choose_engine, given_array, is_on_gpu, run
 from fuel_gpu.arrays.ordering import (
     dense_ranks,
     lexicographic_order,
@@ -13,8 +13,10 @@ from fuel_gpu.arrays.ordering import (
     span,
 )
 from fuel_gpu.errors import UsageError
+from fuel_gpu.numbers import whole_number
 from fuel_gpu.planner.alternative_set import KEEP_PER_DEVICE
 from fuel_gpu.planner.cost_columns import CostColumns, Marks
+from fuel_gpu.planner.cost_vector import MOST_DIGITS, AccuracyClass
 from fuel_gpu.planner.crowded_buckets import cap_crowded_buckets
 from fuel_gpu.planner.large_nodes import mark_large_nodes
 from fuel_gpu.planner.small_nodes import LARGEST, mark_small_nodes
@@ -26,6 +28,9 @@ _DTYPES: Final = {
     "precision": "uint8",
     "accuracy": "uint8",
 }
+
+_MOST: Final = {"precision": MOST_DIGITS, "accuracy": AccuracyClass.EXACT.rank()}
+"""The best that a kernel can promise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +122,19 @@ def rank_and_retain(
     Raises
     ------
     UsageError
-        If a column has another length or dtype than the table's docstring says.
+        If a column has another length, dtype or range than the table's docstring says, or `keep`
+        is no whole number from 0.
     """
+    keep = max(whole_number(keep, "keep"), 1)
+    if not isinstance(table, CandidateTable):
+        raise UsageError(f"table: {table!r:.60} is no CandidateTable")
+    names = [field.name for field in fields(table)]
+    table = CandidateTable(*(given_array(getattr(table, n), f"column {n}") for n in names))
     on_gpu = is_on_gpu(table.node)
     chosen = choose_engine(engine, work=len(table), crossover=crossover, on_gpu=on_gpu)
 
     def program(engine: Engine) -> Retained:
-        kept = _rank_and_retain(_checked(table, engine), max(keep, 1), engine)
+        kept = _rank_and_retain(_checked(table, engine), keep, engine)
         if on_gpu:
             return kept
         return Retained(*map(engine.give_out, (kept.rows, kept.nodes, kept.node_starts)))
@@ -186,6 +197,12 @@ def _checked(table: CandidateTable, engine: Engine) -> CandidateTable:
             if column.size and (int(column.min()) < 0 or int(column.max()) > largest):
                 raise UsageError(f"column {field.name} has a value that {dtype} does not hold")
             column = column.astype(dtype)
+        most = _MOST.get(field.name)
+        if most is not None and column.size and int(column.max()) > most:
+            row = int(column.argmax())
+            raise UsageError(
+                f"column {field.name} has {int(column[row])} in row {row}: it goes from 0 to {most}"
+            )
         columns.append(column)
     return CandidateTable(*columns)
 

@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any, Final
 
 from fuel_gpu.arrays.axis_lists import link_axes
-from fuel_gpu.arrays.engine import Engine, EngineName, choose_engine, is_on_gpu, run
+from fuel_gpu.arrays.engine import Engine, EngineName, choose_engine, given_array, is_on_gpu, run
 from fuel_gpu.arrays.ordering import (
     compact_numbers,
     dense_ranks,
@@ -16,6 +16,7 @@ from fuel_gpu.arrays.ordering import (
 )
 from fuel_gpu.arrays.peel import removal_distances, remove_one_at_a_time
 from fuel_gpu.errors import UsageError
+from fuel_gpu.numbers import whole_number
 
 MOST_PEELS: Final = 8
 """Peels before points go one at a time: each further one protects one label's last point."""
@@ -69,19 +70,27 @@ def crowding_cap(
     Raises
     ------
     UsageError
-        If shapes do not agree, or a point or the range of an axis is not finite.
+        If shapes do not agree, a point or the range of an axis is not finite, or `keep` is no
+        whole number from 0.
     """
+    keep = whole_number(keep, "keep")
+    points = given_array(points, "points")
+    named = {"groups": groups, "labels": labels, "protected": protected}
+    codes = {
+        name: None if values is None else given_array(values, name)
+        for name, values in named.items()
+    }
     on_gpu = is_on_gpu(points)
     chosen = choose_engine(engine, work=len(points), crossover=crossover, on_gpu=on_gpu)
 
     def program(engine: Engine) -> Any:
-        mask = _cap(points, keep, (groups, labels, protected), engine)
+        mask = _cap(points, keep, codes, engine)
         return mask if on_gpu else engine.give_out(mask)
 
     return run(program, chosen)
 
 
-def _cap(points: Any, keep: int, codes: tuple[Any, Any, Any], engine: Engine) -> Any:
+def _cap(points: Any, keep: int, codes: dict[str, Any], engine: Engine) -> Any:
     xp = engine.xp
     columns, group, label, shielded = _checked(points, codes, engine)
     count = group.size
@@ -276,9 +285,7 @@ def _joint(number: Any, labels: Any, engine: Engine) -> Any:
     return compact_numbers(codes, engine)
 
 
-def _checked(
-    points: Any, given: tuple[Any, Any, Any], engine: Engine
-) -> tuple[list[Any], Any, Any, Any]:
+def _checked(points: Any, given: dict[str, Any], engine: Engine) -> tuple[list[Any], Any, Any, Any]:
     xp = engine.xp
     points = engine.take_in(points)
     if points.ndim != 2 or points.dtype.kind not in "buif":
@@ -291,7 +298,7 @@ def _checked(
         if count and not isfinite(float(column.max()) - float(column.min())):
             raise UsageError(f"axis {axis} of points has values or a range that is not finite")
     codes = []
-    for name, column in zip(("groups", "labels", "protected"), given, strict=True):
+    for name, column in given.items():
         if column is None:
             codes.append(xp.zeros(count, dtype=xp.uint64))
             continue

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fuel_gpu.arrays.dominance import undominated
-from fuel_gpu.arrays.engine import Engine, EngineName, choose_engine, is_on_gpu, run
+from fuel_gpu.arrays.engine import Engine, EngineName, choose_engine, given_array, is_on_gpu, run
 from fuel_gpu.arrays.ordering import dense_ranks, ordered_codes, span
 from fuel_gpu.errors import UsageError
 from fuel_gpu.planner.crowding import crowding_cap
@@ -52,6 +52,8 @@ def pareto_mask(
     32 bytes a point and axis more. A filter goes before, which leaves few of points at random
     and takes 10 bytes a point.
     """
+    points = given_array(points, "points")
+    groups = None if groups is None else given_array(groups, "groups")
     on_gpu = is_on_gpu(points)
     chosen = choose_engine(engine, work=len(points), crossover=crossover, on_gpu=on_gpu)
 

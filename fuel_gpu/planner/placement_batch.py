@@ -22,6 +22,7 @@ from fuel_gpu.arrays.placement_steps import (
     lowest,
     plus,
 )
+from fuel_gpu.errors import UsageError
 from fuel_gpu.numbers import U64_MAX
 from fuel_gpu.planner.placement_problem import Indices, PlacementProblem, Times
 from fuel_gpu.planner.placement_schedule import Round, Schedule, Stage, schedule
@@ -68,11 +69,18 @@ def place_batch(
     Placements
         Equal to what `PlacementDP` commits in each scenario; on the GPU where `cost_ns` is.
 
+    Raises
+    ------
+    UsageError
+        If `problem` is none.
+
     Notes
     -----
     Scenarios are taken in pieces. Beside the problem and the result, memory holds about
     ``17 · rows · slots`` bytes for each scenario of a piece, 1 GiB at most if one fits that.
     """
+    if not isinstance(problem, PlacementProblem):
+        raise UsageError(f"problem: {problem!r:.60} is no PlacementProblem")
     on_gpu = is_on_gpu(problem.cost_ns)
     work = problem.rows * problem.scenarios
     chosen = choose_engine(engine, work=work, crossover=crossover, on_gpu=on_gpu)

@@ -114,7 +114,8 @@ class PlacementProblem:
         return int(self.cost_ns.shape[2])
 
     def _check_edges(self) -> None:
-        edges = len(self.producer)
+        _check_array("producer", self.producer)
+        edges = self.producer.size
         _check_indices("first_edge", self.first_edge, self.rows + 1, edges + 1)
         _check_indices("producer", self.producer, edges, self.rows)
         _check_indices("crossing", self.crossing, edges, int(self.crossing_ns.shape[0]))
@@ -137,13 +138,23 @@ class PlacementProblem:
             )
 
     def _check_closings(self, closings: Closings) -> None:
-        count = len(closings.row)
+        if not isinstance(closings, Closings):
+            raise UsageError(f"closings: {closings!r:.60} is no Closings")
+        _check_array("closings.row", closings.row)
+        count = closings.row.size
         _check_indices("closings.row", closings.row, count, self.rows)
         _check_indices("closings.after", closings.after, count, self.rows + 1)
         if np.any(np.diff(closings.after) < 0):
             raise UsageError("closings.after falls: give the closings in the order they happen")
         shape = (count, self.slots, (1, self.scenarios))
         _check_shape("closings.crossing_ns", closings.crossing_ns, shape)
+
+
+def _check_array(name: str, array: object) -> None:
+    if not all(hasattr(array, each) for each in ("dtype", "shape", "ndim")):
+        raise UsageError(
+            f"{name} is a {type(array).__name__}; it must be an array: make one with numpy.array"
+        )
 
 
 def _check_shape(
@@ -153,6 +164,7 @@ def _check_shape(
     dtype: type[np.generic] = np.uint64,
 ) -> None:
     """Hold an array to a type and a shape; an axis may be any length, one, or one of two."""
+    _check_array(name, array)
     fits = array.dtype == dtype and array.ndim == len(wanted)
     if not fits or not all(
         axis is None or length == axis or (isinstance(axis, tuple) and length in axis)
@@ -169,6 +181,7 @@ def _check_shape(
 
 
 def _check_indices(name: str, indices: Indices, count: int, bound: int) -> None:
+    _check_array(name, indices)
     if indices.dtype != np.int64 or indices.shape != (count,):
         raise UsageError(
             f"{name} is {indices.dtype} of shape {indices.shape}; "

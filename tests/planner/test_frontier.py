@@ -136,3 +136,22 @@ def test_order_does_not_matter() -> None:
     points = rng.integers(0, 40, (500, 4))
     shuffled = rng.permutation(500)
     assert pareto_mask(points)[shuffled].tolist() == pareto_mask(points[shuffled]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"points": [[1], [1, 2]]}, "points makes no array"),
+        ({"points": None}, "points: None is no array"),
+        ({"points": 3}, "points: 3 is no array"),
+        ({"points": [["a"]]}, "points must be a .* array of numbers"),
+        ({"points": [[1], [2]], "groups": 1}, "groups: 1 is no array"),
+        ({"points": [[1], [2]], "groups": [[1], [1, 2]]}, "groups makes no array"),
+        ({"points": [[1]], "crossover": "x"}, "crossover: 'x' is no whole number from 0"),
+        ({"points": [[1]], "crossover": 0.5}, "crossover: 0.5 is no whole number from 0"),
+        ({"points": [[1]], "engine": "numpy", "crossover": -1}, "crossover: -1 is no whole"),
+    ],
+)
+def test_arguments_of_another_kind_are_named(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        pareto_mask(**arguments)

@@ -1,6 +1,7 @@
 """The placement DP over arrays: in every scenario what the single DP commits, row for row."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from placement_oracle import MAX
 from fuel_gpu.arrays.engine import NUMPY, Engine
 from fuel_gpu.arrays.placement_steps import ArraySteps
 from fuel_gpu.device import Device
+from fuel_gpu.errors import UsageError
 from fuel_gpu.planner import placement_walk
 from fuel_gpu.planner.placement_batch import place_batch
 from fuel_gpu.planner.placement_dp import ChainInput, PlacementDP
@@ -208,3 +210,9 @@ def test_closings_are_priced_in_the_total() -> None:
     found = place_batch(problem)
     assert found.slot.tolist() == [[0]]
     assert found.total_ns.tolist() == [300]
+
+
+@pytest.mark.parametrize("problem", [None, 3, PlacementProblem])
+def test_only_a_problem_is_placed(problem: Any) -> None:
+    with pytest.raises(UsageError, match=r"problem: .* is no PlacementProblem"):
+        place_batch(problem)

@@ -41,6 +41,13 @@ def test_a_sound_problem_knows_its_size() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
+        ({"first_edge": [0, 0, 1, 2]}, "first_edge is a list; it must be an array"),
+        ({"producer": [0, 1]}, "producer is a list; it must be an array"),
+        ({"crossing": None}, "crossing is a NoneType; it must be an array"),
+        ({"cost_ns": [[[1, 2]]]}, "cost_ns is a list; it must be an array"),
+        ({"available": True}, "available is a bool; it must be an array"),
+        ({"closings": ()}, r"closings: \(\) is no Closings"),
+        ({"closings": closings(row=[0, 2])}, "closings.row is a list; it must be an array"),
         ({"cost_ns": np.zeros((3, 2, 2))}, r"cost_ns is float64 of shape \(3, 2, 2\)"),
         ({"cost_ns": np.zeros((3, 2), np.uint64)}, r"cost_ns is uint64 of shape \(3, 2\)"),
         ({"cost_ns": np.zeros((3, 0, 2), np.uint64)}, "cost_ns has 0 slots"),
