@@ -1,7 +1,7 @@
 """Time ranking, retention and the crowding cap on whole graphs, and the memory that they take.
 
-``python benchmarks/retain.py --json retain.json`` prints medians beside the plain loops over
-`AlternativeSet` where these end in time, and stops with an error if the two disagree.
+``python benchmarks/retain.py --json retain.json`` prints medians, and for ten million candidates
+the time of one run and the peak memory of its process; ``--quick`` leaves those out.
 """
 
 import argparse
@@ -58,6 +58,21 @@ def random_table(sets: int, size: int, seed: int = 0, *, front: bool = False) ->
         device_bytes=np.where(device == 0, nothing, memory),
         precision=DIGITS[guarantee],
         accuracy=CLASSES[guarantee],
+    )
+
+
+def frontier_table(count: int) -> CandidateTable:
+    """Candidates of one node and device, none of which dominates another, in random steps."""
+    rng = np.random.default_rng(0)
+    return CandidateTable(
+        node=np.zeros(count, np.int64),
+        device=np.zeros(count, np.int32),
+        backend=np.zeros(count, np.int32),
+        time_ns=np.sort(rng.integers(0, 10**12, count, np.uint64)),
+        host_bytes=np.full(count, 0, np.uint64),
+        device_bytes=np.sort(rng.integers(0, 10**12, count, np.uint64))[::-1].copy(),
+        precision=rng.integers(0, 19, count, np.uint8),
+        accuracy=rng.integers(0, 5, count, np.uint8),
     )
 
 
@@ -151,42 +166,50 @@ def time_objects() -> dict[str, Any]:
     }
 
 
-def peak_bytes(candidates: int) -> int:
-    """Peak memory of a process that makes and retains so many candidates in sets of eight."""
-    program = f"import retain; retain.report_peak({candidates})"
+LARGE = 10_000_000
+LARGE_TABLES: dict[str, Callable[[], CandidateTable]] = {
+    "in sets of 8": lambda: random_table(LARGE // 8, 8),
+    "in one node": lambda: random_table(1, LARGE),
+    "in one node, all on the front": lambda: frontier_table(LARGE),
+}
+
+
+def run_large(name: str) -> dict[str, Any]:
+    """Retain ten million candidates in a process of its own, whose peak holds their table too."""
     run = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", f"import retain; retain.report_large({name!r})"],
         cwd=Path(__file__).parent,
         capture_output=True,
         text=True,
         check=True,
     )
-    return int(run.stdout)
+    figures: dict[str, Any] = json.loads(run.stdout)
+    return {"work": f"rank and retain {LARGE} {name}", **figures}
 
 
-def report_peak(candidates: int) -> None:
-    """Print the peak of this process, in bytes."""
-    rank_and_retain(random_table(candidates // 8, 8), engine="numpy")
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+def report_large(name: str) -> None:
+    """Print the seconds of one run and the peak of this process."""
+    table = LARGE_TABLES[name]()
+    start = time.perf_counter()
+    rank_and_retain(table, 32, engine="numpy")
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps({"seconds": seconds, "peak_bytes": peak}))
 
 
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="where to write every figure")
+    parser.add_argument("--quick", action="store_true", help="leave out the ten million")
     arguments = parser.parse_args()
     rows = [*time_retention(), time_cap(), time_objects()]
+    rows += [] if arguments.quick else map(run_large, LARGE_TABLES)
     for row in rows:
-        print(f"{row['work']:50} {row['seconds'] * 1e3:10.2f} ms")
-    peak = peak_bytes(10_000_000)
-    print(f"{'peak memory, 10000000 candidates with their table':50} {peak / 2**30:10.2f} GiB")
+        memory = f"{row['peak_bytes'] / 2**30:8.2f} GiB" if "peak_bytes" in row else ""
+        print(f"{row['work']:60} {row['seconds'] * 1e3:10.2f} ms {memory}")
     if arguments.json:
-        report = {
-            "numpy": np.__version__,
-            "machine": platform.platform(),
-            "rows": rows,
-            "peak_bytes_of_10000000": peak,
-        }
+        report = {"numpy": np.__version__, "machine": platform.platform(), "rows": rows}
         arguments.json.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
 
 

@@ -24,7 +24,7 @@ def dominated_by_earlier(axes: Sequence[Any], engine: Engine) -> Any:
     Parameters
     ----------
     axes
-        (n,) uint64 arrays, one an axis.
+        (n,) unsigned arrays, one an axis.
     engine
         Runs the passes.
 

@@ -20,7 +20,7 @@ def undominated(columns: Sequence[Any], groups: Any | None, engine: Engine) -> A
     columns
         (n,) real arrays, one an axis, all minimised, without NaN.
     groups
-        (n,) int64 group numbers from 0, or None where all points are of one group.
+        (n,) group numbers from 0, or None where all points are of one group.
     engine
         Runs the passes.
 

@@ -19,7 +19,7 @@ def dominated_by_earlier(second: Any, third: Any, engine: Engine) -> Any:
     Parameters
     ----------
     second, third
-        (n,) uint64.
+        (n,) unsigned.
     engine
         Runs the passes.
 

@@ -116,14 +116,13 @@ def numbered_runs(column: Any, engine: Engine) -> tuple[Any, Any, Any]:
         (n,) integers: the run of each place, from 0.
     """
     xp = engine.xp
-    fresh = xp.ones(column.size, dtype=bool)
-    fresh[1:] = column[1:] != column[:-1]
-    starts = xp.flatnonzero(fresh)
-    counts = xp.empty_like(starts)
-    counts[:-1] = starts[1:] - starts[:-1]
-    counts[-1] = column.size - starts[-1]
+    fresh = xp.ones(column.size + 1, dtype=bool)
+    fresh[1:-1] = column[1:] != column[:-1]
+    edges = xp.flatnonzero(fresh)
+    starts = edges[:-1]
     fresh[0] = False
-    return starts, counts, xp.cumsum(fresh, dtype=number_dtype(starts.size - 1, engine))
+    number = xp.cumsum(fresh[:-1], dtype=number_dtype(starts.size - 1, engine))
+    return starts, edges[1:] - starts, number
 
 
 def lexicographic_order(columns: Sequence[Any], xp: Any) -> Any:

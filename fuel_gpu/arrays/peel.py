@@ -7,12 +7,14 @@ such points leave in one round.
 """
 
 import heapq
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from fuel_gpu.arrays.axis_lists import AxisLists, crowding_distances
 from fuel_gpu.arrays.engine import Engine
 from fuel_gpu.arrays.kernel_sources import ACTIVE, GONE
+from fuel_gpu.arrays.ordering import lexicographic_order, ordered_codes
 from fuel_gpu.arrays.peel_rounds import make_rounds
 
 _MOST_RAW_ROUNDS: Final = 1024
@@ -40,16 +42,19 @@ def removal_distances(lists: AxisLists, pinned: Any, engine: Engine) -> Any:
     for part in engine.chunks(stays.size, 8):
         may_go = xp.flatnonzero(~stays[part]) + part.start
         distance[may_go] = crowding_distances(lists, may_go, xp)
-    if engine.kernels is not None and lists.axes:
+    if not lists.axes:
+        return distance  # nothing tells the points apart: none of them moves another
+    if engine.kernels is not None:
         return _by_raw_rounds(lists, stays, distance, engine)
     rounds = make_rounds(lists, stays, distance, engine)
     if rounds.waiting.any():
         points, distances = remove_one_at_a_time(
             rounds.lists, xp.flatnonzero(rounds.waiting), lambda _: True, engine
         )
-        names = points if rounds.names is None else rounds.names[points]
-        distance[names] = distances
-    return distance
+        places = xp.asarray(points)
+        names = places if rounds.names is None else rounds.names[places]
+        rounds.removed_at[names] = xp.asarray(distances)
+    return rounds.removed_at
 
 
 def _by_raw_rounds(lists: AxisLists, stays: Any, distance: Any, engine: Engine) -> Any:
@@ -86,7 +91,7 @@ def _by_raw_rounds(lists: AxisLists, stays: Any, distance: Any, engine: Engine) 
 
 def remove_one_at_a_time(
     lists: AxisLists, candidates: Any, leave: Callable[[int], bool], engine: Engine
-) -> tuple[list[int], list[float]]:
+) -> "tuple[array[int], array[float]]":
     """Remove the most crowded point again and again, by a heap: m log m whatever the distances.
 
     Parameters
@@ -94,7 +99,7 @@ def remove_one_at_a_time(
     lists
         The linked points; their links are used up.
     candidates
-        Points that may leave, none of them an end of an axis.
+        Points that may leave, ascending, none of them an end of an axis.
     leave
         Asked of each point in its turn; one that it refuses stays for good.
 
@@ -103,11 +108,21 @@ def remove_one_at_a_time(
     points, distances
         In the order of removal.
     """
+    xp = engine.xp
+    if not candidates.size:
+        return array("q"), array("d")
 
-    def on_host(array: Any) -> memoryview:
-        return memoryview(engine.give_out(array))
+    def on_host(column: Any) -> Any:
+        return memoryview(engine.give_out(column))
 
-    group = on_host(lists.group)
+    distances_now = xp.full(lists.ends.size, xp.inf)
+    distances_now[candidates] = crowding_distances(lists, candidates, xp)
+    order = lexicographic_order([ordered_codes(distances_now[candidates], xp)], xp)
+    in_order = candidates[order]
+    begins = zip(on_host(distances_now[in_order]), on_host(in_order), strict=True)
+    waits = xp.zeros(lists.ends.size, dtype=bool)
+    waits[candidates] = True
+    waiting, current, group = on_host(waits), on_host(distances_now), on_host(lists.group)
     axes = [
         tuple(map(on_host, (axis.values, axis.ranges, axis.previous, axis.following)))
         for axis in lists.axes
@@ -120,28 +135,41 @@ def remove_one_at_a_time(
             total += gap / ranges[group[point]]
         return total
 
-    current = {point: distance(point) for point in candidates.tolist()}
-    heap = [(crowding, point) for point, crowding in current.items()]
-    heapq.heapify(heap)
-    points, distances = [], []
-    while heap:
-        crowding, point = heapq.heappop(heap)
-        if current.get(point) != crowding:
+    wider: list[tuple[float, int]] = []
+    points, distances = array("q"), array("d")
+    for crowding, point in _merged(begins, wider):
+        if not waiting[point]:
             continue
-        del current[point]
+        if crowding != current[point]:  # it has grown since: the point's turn comes later
+            heapq.heappush(wider, (current[point], point))
+            continue
+        waiting[point] = False
         if not leave(point):
             continue
         points.append(point)
         distances.append(crowding)
-        touched: set[int] = set()
-        for _, _, previous, following in axes:
+        touched = set()
+        for values, _, previous, following in axes:
             before, after = previous[point], following[point]
             following[before] = after
             previous[after] = before
-            touched.update((before, after))
-        for neighbour in touched & current.keys():
-            wider = distance(neighbour)
-            if wider != current[neighbour]:
-                current[neighbour] = wider
-                heapq.heappush(heap, (wider, neighbour))
+            if values[after] != values[point]:
+                touched.add(before)
+            if values[before] != values[point]:
+                touched.add(after)
+        for neighbour in touched:
+            if waiting[neighbour]:
+                current[neighbour] = distance(neighbour)
     return points, distances
+
+
+def _merged(
+    ascending: Iterator[tuple[float, int]], heap: list[tuple[float, int]]
+) -> Iterator[tuple[float, int]]:
+    """Take the least of what is to come and of a heap, to which more is added on the way."""
+    for each in ascending:
+        while heap and heap[0] < each:
+            yield heapq.heappop(heap)
+        yield each
+    while heap:
+        yield heapq.heappop(heap)

@@ -67,6 +67,8 @@ def _in_earlier_blocks(values: Any, cells: Any, sizes: Sequence[int], engine: En
     xp = engine.xp
     count, size = values.size, prod(sizes)
     blocks = -(-count // BLOCK)
+    if blocks == 1:
+        return xp.zeros(count, dtype=bool)
 
     def entries(part: slice) -> Any:
         return xp.arange(part.start, part.stop) // BLOCK * size + cells[part]

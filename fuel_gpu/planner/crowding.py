@@ -21,10 +21,11 @@ from fuel_gpu.numbers import whole_number
 MOST_PEELS: Final = 8
 """Peels before points go one at a time: each further one protects one label's last point."""
 
-_STRIDE: Final = 64
-_SAMPLED_FROM: Final = 1024
-"""Points a group and point kept, on average, from which a sample of one in `_STRIDE` narrows the
-search for the last to leave."""
+STRIDE: Final = 64
+"""One point in so many makes the sample that narrows the search for the last to leave."""
+
+SAMPLED_FROM: Final = 1024
+"""Points that there must be for each that stays before a sample is taken."""
 
 
 def crowding_cap(
@@ -43,7 +44,7 @@ def crowding_cap(
     neighbours, divided by the range; the ends of each axis count as infinitely far. The point with
     the least distance goes, the first of equals, and distances are taken anew. The result is
     that of this loop, point for point; the work is about m log m for m points, and the memory
-    about 60 bytes a point and axis.
+    about 30 bytes a point and axis.
 
     Parameters
     ----------
@@ -215,10 +216,10 @@ def _last_to_leave(removed_at: Any, keep: int, number: Any, engine: Engine) -> A
     """Indices of the `keep` points of each group that leave last or never."""
     xp = engine.xp
     groups = int(number[-1]) + 1
-    if number.size < _SAMPLED_FROM * groups * keep:
+    if number.size < SAMPLED_FROM * groups * keep:
         return _last_in_order(removed_at, keep, number, groups, xp)
     # What leaves before `keep` points of a sample does so before as many of all.
-    of_sample, at = number[::_STRIDE], removed_at[::_STRIDE]
+    of_sample, at = number[::STRIDE], removed_at[::STRIDE]
     last = _last_in_order(at, keep, of_sample, groups, xp)
     bound = xp.full(groups, xp.inf)
     xp.minimum.at(bound, of_sample[last], at[last])

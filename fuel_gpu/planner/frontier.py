@@ -4,7 +4,7 @@ from typing import Any
 
 from fuel_gpu.arrays.dominance import undominated
 from fuel_gpu.arrays.engine import Engine, EngineName, choose_engine, given_array, is_on_gpu, run
-from fuel_gpu.arrays.ordering import dense_ranks, ordered_codes, span
+from fuel_gpu.arrays.ordering import compact_numbers, ordered_codes, span
 from fuel_gpu.errors import UsageError
 from fuel_gpu.planner.crowding import crowding_cap
 
@@ -47,7 +47,7 @@ def pareto_mask(
     Notes
     -----
     With up to two axes that take many values and others that take few (a product of 256 at
-    most), the work is n log n and the memory up to 170 bytes a point, whatever the groups; three
+    most), the work is n log n and the memory up to 130 bytes a point, whatever the groups; three
     wide axes take log n times that work. With more it is n**2 / 128 word operations an axis and
     32 bytes a point and axis more. A filter goes before, which leaves few of points at random
     and takes 10 bytes a point.
@@ -75,14 +75,14 @@ def _pareto_mask(points: Any, groups: Any | None, engine: Engine) -> Any:
     if points.dtype.kind == "f" and count and axes and bool(xp.isnan(points.min())):
         row = int(xp.flatnonzero(xp.isnan(points).any(axis=1))[0])
         raise UsageError(f"points has NaN in row {row}: it has no place in an order")
-    numbers = None if groups is None else _group_numbers(engine.take_in(groups), count, xp)
+    numbers = None if groups is None else _group_numbers(engine.take_in(groups), count, engine)
     if count == 0 or axes == 0:
         return xp.ones(count, dtype=bool)
     return undominated([points[:, axis] for axis in range(axes)], numbers, engine)
 
 
-def _group_numbers(groups: Any, count: int, xp: Any) -> Any | None:
-    """Number the groups by int64 from 0, with few numbers unused; None where there is one."""
+def _group_numbers(groups: Any, count: int, engine: Engine) -> Any | None:
+    """Number the groups from 0, with few numbers unused; None where there is one."""
     if groups.shape != (count,) or groups.dtype.kind not in "bui":
         raise UsageError(
             f"groups must be {count} integers, one a point, "
@@ -90,7 +90,5 @@ def _group_numbers(groups: Any, count: int, xp: Any) -> Any | None:
         )
     if count == 0:
         return None
-    codes = ordered_codes(groups, xp)
-    if span(codes) > 4 * count:
-        codes = dense_ranks(codes, xp)
-    return codes.astype(xp.int64) if span(codes) else None
+    numbers = compact_numbers(ordered_codes(groups, engine.xp), engine)
+    return numbers if span(numbers) else None

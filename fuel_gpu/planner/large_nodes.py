@@ -33,11 +33,11 @@ def mark_large_nodes(
         Runs the passes.
     """
     xp = engine.xp
+    frontier = _frontier(columns, rows, node, engine)
     time, host, device = (
         column[rows] for column in (columns.time_ns, columns.host_bytes, columns.device_bytes)
     )
     quality = 65535 - ((columns.precision[rows].astype(xp.uint16) << 8) | columns.accuracy[rows])
-    frontier = _frontier(columns, rows, node, engine)
     total = host + device
     saturates = total < host
     total = xp.where(saturates, xp.uint64(_WORST_CODE), total)

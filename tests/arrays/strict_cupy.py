@@ -70,9 +70,10 @@ class StrictArray:
             if name in {"tolist", "item"}:
                 self._counts.waits += 1
                 return attribute(*args, **kwargs)
-            if name not in _NO_LAUNCH:
-                self._counts.launches += 1
-            return self._wrap(attribute(*_bare(args), **{k: _bare(v) for k, v in kwargs.items()}))
+            result = attribute(*_bare(args), **{k: _bare(v) for k, v in kwargs.items()})
+            # What gives the array itself, as `astype` without a copy may, runs no kernel.
+            self._counts.launches += name not in _NO_LAUNCH and result is not self._data
+            return self._wrap(result)
 
         return method
 

@@ -67,6 +67,7 @@ def clouds() -> dict[str, Any]:
         "integers": rng.integers(0, 9, (1500, 5)),
         "wide": np.column_stack([rng.random((600, 3)), -rng.random((600, 3)).sum(axis=1)]),
         "uint64": rng.integers(0, 2**64, (500, 3), dtype=np.uint64),
+        "equal": np.full((700, 3), 2.0),
     }
 
 

@@ -1,5 +1,7 @@
 """Whole graphs at once: every node keeps what its own alternative set would."""
 
+import tracemalloc
+
 import naive_alternatives as naive
 import numpy as np
 import pytest
@@ -165,3 +167,24 @@ def test_impossible_columns_are_refused(
     columns = {name: np.zeros(2, np.int64) for name in ("node", *_COLUMNS)}
     with pytest.raises(UsageError, match=message):
         rank_and_retain(CandidateTable(**{**columns, column: value}))
+
+
+def test_a_frontier_that_is_cut_takes_130_bytes_a_candidate() -> None:
+    """Beside the table: ten million in one node stay within two GiB in all."""
+    rng, count = np.random.default_rng(0), 200_000
+    table = CandidateTable(
+        node=np.zeros(count, np.int64),
+        device=np.zeros(count, np.int32),
+        backend=np.zeros(count, np.int32),
+        time_ns=np.sort(rng.integers(0, 10**12, count, np.uint64)),
+        host_bytes=np.zeros(count, np.uint64),
+        device_bytes=np.sort(rng.integers(0, 10**12, count, np.uint64))[::-1].copy(),
+        precision=rng.integers(0, 19, count, np.uint8),
+        accuracy=rng.integers(0, 5, count, np.uint8),
+    )
+    tracemalloc.start()
+    kept = rank_and_retain(table, 32, engine="numpy")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept.rows.size == 32
+    assert peak < 130 * count

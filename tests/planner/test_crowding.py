@@ -10,9 +10,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fuel_gpu.arrays import peel_rounds
-from fuel_gpu.arrays.axis_lists import link_axes
-from fuel_gpu.arrays.engine import NUMPY
-from fuel_gpu.arrays.peel import removal_distances, remove_one_at_a_time
 from fuel_gpu.errors import UsageError
 from fuel_gpu.planner import crowding
 from fuel_gpu.planner.crowding import crowding_cap
@@ -115,17 +112,24 @@ def random_bucket(rng: np.random.Generator, axes: int) -> Points:
     return np.asarray(points)
 
 
-@pytest.mark.parametrize(
-    ("peels", "work"), [(8, (24, 2000)), (0, (24, 2000)), (1, (24, 2000)), (8, (2, 0))]
-)
+BOUNDS: dict[str, dict[str, int]] = {
+    "as they are": {},
+    "rounds to the end": {"FEW": 0},
+    "no rounds": {"FEW": 0, "POINT_WORK": 2, "ROUND_WORK": 0},
+    "one peel": {"FEW": 0, "MOST_PEELS": 1},
+    "no peel": {"MOST_PEELS": 0},
+    "always a sample": {"FEW": 0, "SAMPLED_FROM": 0, "STRIDE": 2},
+}
+
+
+@pytest.mark.parametrize("bounds", BOUNDS.values(), ids=BOUNDS)
 @pytest.mark.parametrize("seed", range(120))
 def test_equals_the_plain_loop(
-    seed: int, peels: int, work: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    seed: int, bounds: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also with the bounds that hand over to the heap lowered until it does the work."""
-    monkeypatch.setattr(crowding, "MOST_PEELS", peels)
-    monkeypatch.setattr(peel_rounds, "POINT_WORK", work[0])
-    monkeypatch.setattr(peel_rounds, "ROUND_WORK", work[1])
+    """Also with the bounds between the ways to go on moved until each does the work."""
+    for name, value in bounds.items():
+        monkeypatch.setattr(crowding if hasattr(crowding, name) else peel_rounds, name, value)
     rng = np.random.default_rng(seed)
     axes, keep = int(rng.integers(1, 6)), int(rng.integers(1, 15))
     buckets, groups, labels, protected, expected = [], [], [], [], []
@@ -155,14 +159,13 @@ def test_bounds_and_extremes(count: int, keep: int, seed: int) -> None:
         assert stays[points.argmax(axis=0)].all()
 
 
-def test_rounds_that_would_grow_with_the_points_hand_over_to_the_heap() -> None:
-    """Along one axis with growing gaps the peel takes one point a round."""
-    count = 3000
-    line = np.cumsum(1.0 + 1e-6 * np.arange(count))
-    groups, none = np.zeros(count, np.uint64), np.zeros(count, bool)
-    by_heap, distances = remove_one_at_a_time(
-        link_axes([line], groups, NUMPY), np.arange(1, count - 1), lambda _: True, NUMPY
-    )
-    removed_at = removal_distances(link_axes([line], groups, NUMPY), none, NUMPY)
-    assert np.argsort(removed_at, kind="stable")[: count - 2].tolist() == by_heap
-    assert np.sort(removed_at)[: count - 2].tolist() == distances
+def test_a_sample_narrows_the_search_without_changing_what_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(5)
+    points = np.column_stack([np.sort(rng.random(9000)), np.sort(rng.random(9000))[::-1]])
+    points[:, 1] = np.round(points[:, 1], 2)
+    groups = np.repeat([0, 1, 2], [8000, 990, 10])
+    stays = crowding_cap(points, 2, groups=groups)
+    monkeypatch.setattr(crowding, "SAMPLED_FROM", 10**9)
+    assert stays.tolist() == crowding_cap(points, 2, groups=groups).tolist()
