@@ -19,10 +19,24 @@ class Device:
         of a plugin's backend.
     index
         Which of that backend's devices, from 0.
+
+    Raises
+    ------
+    UsageError
+        If they are not that.
     """
 
     backend: str
     index: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.backend, str) or not self.backend.isidentifier():
+            raise UsageError(
+                f"backend: {self.backend!r:.60} is no backend's name, such as cpu or cuda; "
+                "Device.parse reads cuda:0"
+            )
+        if not isinstance(self.index, int) or self.index < 0:
+            raise UsageError(f"index: {self.index!r:.60} is no whole number from 0")
 
     def __str__(self) -> str:
         return f"{self.backend}:{self.index}"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fuel_gpu.arrays.engine import NUMPY
 from fuel_gpu.device import Device
-from fuel_gpu.errors import PlanError
+from fuel_gpu.errors import PlanError, UsageError
 from fuel_gpu.planner.candidate import Candidate, CostEstimate
 from fuel_gpu.planner.cost_vector import MOST_DIGITS, CostVector
 from fuel_gpu.planner.frontier import crowding_cap, pareto_mask
@@ -100,7 +100,15 @@ class AlternativeSet:
         self._context = context
 
     def push(self, candidate: Candidate) -> None:
-        """Append a candidate."""
+        """Append a candidate.
+
+        Raises
+        ------
+        UsageError
+            If it is none.
+        """
+        if not isinstance(candidate, Candidate):
+            raise UsageError(f"candidate: {candidate!r:.60} is no Candidate")
         self._candidates.append(candidate)
 
     def retain_indices(self, indices: Sequence[int]) -> None:

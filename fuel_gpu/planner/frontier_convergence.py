@@ -71,9 +71,10 @@ def _placement(graph: Graph, context: OptimizationContext, node_id: NodeId) -> P
     """Give a node's backend and device: as stamped, else as the plan has it."""
     backend = graph.target_backends.get(node_id)
     device = graph.placements.get(node_id)
-    if backend is not None or device is not None:
-        backend = backend or (device.backend if device else None)
-        return backend, device or Device(backend or "", 0)
+    if device is not None:
+        return backend or device.backend, device
+    if backend is not None:
+        return backend, Device(backend, 0)
     choices = context.plan.decision_set(node_id)
     if choices is None or choices.winner is None:
         return None

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from fuel_gpu.errors import UsageError
 from fuel_gpu.graph.arena import Graph
 from fuel_gpu.planner.frontier_convergence import FrontierConvergenceOptimizer
 from fuel_gpu.planner.passes import OptimizationContext, Optimizer, Pathfinder
@@ -12,10 +13,22 @@ from fuel_gpu.planner.placement_fork import PlacementForkPathfinder
 
 @dataclass(frozen=True, slots=True)
 class PassRegistry:
-    """Passes in the order in which they run; the builder methods give a new registry."""
+    """Passes in the order in which they run; the builder methods give a new registry.
+
+    Raises
+    ------
+    UsageError
+        If one is no pass; from the builder methods too.
+    """
 
     pathfinders: tuple[Pathfinder, ...] = ()
     optimizers: tuple[Optimizer, ...] = ()
+
+    def __post_init__(self) -> None:
+        for pathfinder in self.pathfinders:
+            _check_pass("pathfinder", pathfinder, "propose")
+        for optimizer in self.optimizers:
+            _check_pass("optimizer", optimizer, "prune")
 
     @classmethod
     def default_passes(cls) -> "PassRegistry":
@@ -62,6 +75,16 @@ class PassRegistry:
             for optimizer in self.optimizers:
                 with _undone_on_failure(graph, optimizer.name):
                     optimizer.prune(graph, context)
+
+
+def _check_pass(argument: str, given: object, method: str) -> None:
+    if isinstance(given, type):
+        raise UsageError(f"{argument}: {given.__name__} is a class: give an instance")
+    named = isinstance(getattr(given, "name", None), str)
+    if not named or not callable(getattr(given, method, None)):
+        raise UsageError(
+            f"{argument}: {given!r:.60} is no {argument}: it needs a name and a method {method}"
+        )
 
 
 @contextmanager

@@ -44,9 +44,10 @@ class DeviceTelemetry:
 
 
 Telemetry = Mapping[Device, DeviceTelemetry]
+NamedTelemetry = Mapping[str, DeviceTelemetry]
 
 
-def pick_arms(graph: Graph, telemetry: Telemetry | None) -> dict[NodeId, int]:
+def pick_arms(graph: Graph, telemetry: Telemetry | NamedTelemetry | None) -> dict[NodeId, int]:
     """Pick an arm at each branch, upstream first.
 
     An arm can be picked if its price is known, its device reports, and the device's free memory
@@ -60,38 +61,74 @@ def pick_arms(graph: Graph, telemetry: Telemetry | None) -> dict[NodeId, int]:
     dict
         For each branch on the picked route its arm; a branch inside an arm that another pick
         leaves is not on it. `fuel_gpu.graph.lowering.lower` follows the picks.
+
+    Raises
+    ------
+    UsageError
+        If a key of the telemetry is no device and no device's name, or a value is no
+        `DeviceTelemetry`.
     """
+    _check_graph(graph)
+    reported = _by_device(telemetry or {})
     picks: dict[NodeId, int] = {}
     for branch_id, branch in upstream_first(graph):
-        picks[branch_id] = _pick(branch, telemetry or {})
+        picks[branch_id] = _pick(branch, reported)
     on_route = nodes_on_route(graph, picks)
     return {b: arm for b, arm in picks.items() if graph.branches[b].arms[arm] in on_route}
 
 
 class RoutePicker:
-    """Keeps a pick until a device's free memory moves by an order of magnitude."""
+    """Keeps a pick until a device's free memory moves by an order of magnitude.
+
+    Raises
+    ------
+    UsageError
+        If it is made of anything but a graph.
+    """
 
     def __init__(self, graph: Graph) -> None:
+        _check_graph(graph)
         self._graph = graph
         self._picks: dict[NodeId, int] = {}
         self._basis: Telemetry = {}
         self._branches: Mapping[NodeId, Branch] = {}
 
-    def pick(self, telemetry: Telemetry | None) -> Mapping[NodeId, int]:
+    def pick(self, telemetry: Telemetry | NamedTelemetry | None) -> Mapping[NodeId, int]:
         """Give the picked arm of each branch.
 
         The cached pick is given again unless a device's free memory is at least ten times or at
         most a tenth of what it was at that pick, a device began or ceased to report, or the
         graph's branches are others. Load alone never redoes a pick. Without telemetry arm 0 is
         picked everywhere and the cache stays as it is.
+
+        Raises
+        ------
+        UsageError
+            If a key of the telemetry is no device and no device's name, or a value is no
+            `DeviceTelemetry`.
         """
         if not telemetry:
             return pick_arms(self._graph, None)
-        if self._branches != self._graph.branches or _moved(self._basis, telemetry):
-            self._picks = pick_arms(self._graph, telemetry)
-            self._basis = dict(telemetry)
+        reported = _by_device(telemetry)
+        if self._branches != self._graph.branches or _moved(self._basis, reported):
+            self._picks = pick_arms(self._graph, reported)
+            self._basis = reported
             self._branches = dict(self._graph.branches)
         return dict(self._picks)
+
+
+def _check_graph(graph: object) -> None:
+    if not isinstance(graph, Graph):
+        raise UsageError(f"graph: {graph!r:.60} is no graph")
+
+
+def _by_device(telemetry: Telemetry | NamedTelemetry) -> dict[Device, DeviceTelemetry]:
+    if not isinstance(telemetry, Mapping):
+        raise UsageError(f"telemetry: {telemetry!r:.60} maps no devices to their DeviceTelemetry")
+    for name, now in telemetry.items():
+        if not isinstance(now, DeviceTelemetry):
+            raise UsageError(f"telemetry: {now!r:.60} for {name} is no DeviceTelemetry")
+    return {Device.of(name, "telemetry"): now for name, now in telemetry.items()}
 
 
 def _pick(branch: Branch, telemetry: Telemetry) -> int:

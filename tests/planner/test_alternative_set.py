@@ -1,6 +1,7 @@
 """One decision point: ranking, retention and the set's own invariants."""
 
 import random
+from typing import Any
 
 import naive_alternatives as naive
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuel_gpu.device import Device
-from fuel_gpu.errors import PlanError
+from fuel_gpu.errors import PlanError, UsageError
 from fuel_gpu.planner.alternative_set import KEEP_PER_DEVICE, AlternativeSet, DecisionContext
 from fuel_gpu.planner.candidate import (
     PRIMITIVE_DETERMINISTIC_CPU,
@@ -335,3 +336,11 @@ def test_the_winner_lies_on_its_frontier_and_every_backend_stays(
         backends = {each.backend for each in candidates if each.device == device}
         survivors = sum(each.device == device for each in alternatives)
         assert survivors <= max(keep, 1, len(backends) + 1)
+
+
+@pytest.mark.parametrize("pushed", [None, 3, Candidate])
+def test_only_candidates_are_pushed(pushed: Any) -> None:
+    alternatives = AlternativeSet.empty()
+    with pytest.raises(UsageError, match=r"candidate: .* is no Candidate"):
+        alternatives.push(pushed)
+    assert alternatives.is_empty

@@ -1,14 +1,17 @@
 """The lock-step drive: its order, its counts, and what a failing pass leaves behind."""
 
 from dataclasses import FrozenInstanceError, dataclass, field, replace
+from typing import Any
 
 import pytest
 from given_plans import chain, context
 
-from fuel_gpu.errors import PlanError
+from fuel_gpu.errors import PlanError, UsageError
 from fuel_gpu.graph.arena import Graph
+from fuel_gpu.planner.frontier_convergence import FrontierConvergenceOptimizer
 from fuel_gpu.planner.pass_registry import PassRegistry
 from fuel_gpu.planner.passes import OptimizationContext
+from fuel_gpu.planner.placement_fork import PlacementForkPathfinder
 
 
 @dataclass
@@ -98,3 +101,26 @@ def test_the_context_is_read_only() -> None:
     assert given.cycle_guard == frozenset()
     with pytest.raises(FrozenInstanceError):
         given.order = ()  # type: ignore[misc]  # that it is refused is the point
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (None, "None is no {0}: it needs a name and a method {1}"),
+        (object(), "<object object at .* is no {0}"),
+        ("PlacementForkSeed", "'PlacementForkSeed' is no {0}"),
+        (PlacementForkPathfinder, "PlacementForkPathfinder is a class: give an instance"),
+        (FrontierConvergenceOptimizer, "FrontierConvergenceOptimizer is a class"),
+    ],
+)
+def test_what_is_no_pass_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(UsageError, match="pathfinder: " + message.format("pathfinder", "propose")):
+        PassRegistry().with_pathfinder(given)
+    with pytest.raises(UsageError, match="optimizer: " + message.format("optimizer", "prune")):
+        PassRegistry().with_optimizer(given)
+
+
+def test_a_pathfinder_is_no_optimizer() -> None:
+    forks: Any = PlacementForkPathfinder()
+    with pytest.raises(UsageError, match=r"optimizer: .* is no optimizer"):
+        PassRegistry(optimizers=(forks,))

@@ -1,6 +1,7 @@
 """Route picking: what can be picked, what is cheapest now, and when a pick is redone."""
 
 import math
+from typing import Any
 
 import pytest
 from given_plans import CUDA, OPENCL, VECTOR, chain
@@ -230,3 +231,38 @@ def test_a_load_outside_0_to_1_is_refused(load: float) -> None:
 def test_negative_memory_is_refused() -> None:
     with pytest.raises(UsageError, match="free_bytes is -1"):
         DeviceTelemetry(-1)
+
+
+def test_devices_may_report_by_name() -> None:
+    graph, branch = one_decision(price(CUDA, 10), price(HOST, 5))
+    reported = {"cuda:0": free(KIB), "cpu": free(KIB)}
+    assert pick_arms(graph, reported) == {branch: 1}
+    picker = RoutePicker(graph)
+    assert picker.pick(reported) == {branch: 1}
+    assert picker.pick({CUDA: free(KIB), HOST: free(0)}) == {branch: 0}
+
+
+@pytest.mark.parametrize(
+    ("telemetry", "message"),
+    [
+        ({"cpu:0": 1}, "telemetry: 1 for cpu:0 is no DeviceTelemetry"),
+        ({HOST: None}, "telemetry: None for cpu:0 is no DeviceTelemetry"),
+        ({"the cpu": free(KIB)}, "telemetry: 'the cpu' is not a device"),
+        ({0: free(KIB)}, "telemetry: 0 is no device"),
+        ([HOST], "telemetry: .* maps no devices"),
+    ],
+)
+def test_what_is_no_telemetry_is_refused(telemetry: Any, message: str) -> None:
+    graph, _ = one_decision(price(CUDA, 10), price(HOST, 5))
+    with pytest.raises(UsageError, match=message):
+        RoutePicker(graph).pick(telemetry)
+    with pytest.raises(UsageError, match=message):
+        pick_arms(graph, telemetry)
+
+
+def test_routes_are_picked_of_a_graph_only() -> None:
+    nothing: Any = None
+    with pytest.raises(UsageError, match="graph: None is no graph"):
+        RoutePicker(nothing)
+    with pytest.raises(UsageError, match="graph: None is no graph"):
+        pick_arms(nothing, None)
