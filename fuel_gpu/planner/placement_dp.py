@@ -21,6 +21,7 @@ from operator import add
 from typing import Generic, Literal, TypeVar
 
 from fuel_gpu.device import Device
+from fuel_gpu.errors import UsageError
 from fuel_gpu.numbers import U64_MAX
 from fuel_gpu.planner.transfer import TransferEstimator
 
@@ -61,6 +62,24 @@ class PlacementDP(Generic[NodeT]):
     Node ids are any hashable. Nothing here raises on an odd call: an edge from a node without a row
     prices nothing, a row without devices is never committed, and a node pushed again answers for
     its newest row.
+
+    Examples
+    --------
+    Two nodes in a chain. A copy takes 10 ns and a quarter of one for each byte; the input, 400
+    bytes, lies in the host's memory, and the result, 40 bytes, is wanted there.
+
+    >>> class Link:
+    ...     def estimate_transfer_ns(self, src, dst, bytes):
+    ...         return 0 if src == dst else 10 + bytes // 4
+    >>> link, cpu, cuda = Link(), Device("cpu"), Device("cuda")
+    >>> dp = PlacementDP()
+    >>> dp.push_row("a", [(cpu, 100), (cuda, 20)], [(cpu, 400)], [], link)
+    >>> dp.push_row("b", [(cpu, 100), (cuda, 20)], [], [ChainInput("a", [400])], link)
+    >>> [(node, str(device)) for node, device in dp.finish(cpu, lambda node: 40, link)]
+    [('b', 'cuda:0'), ('a', 'cuda:0')]
+
+    That takes 110 + 20 + 20 + 20 = 170 ns, and all on the processor 200, though ``a`` alone is
+    faster there: 100 against 130.
     """
 
     def __init__(self) -> None:
@@ -113,6 +132,11 @@ class PlacementDP(Generic[NodeT]):
             The producers whose device is still undecided.
         estimator
             Prices the crossings.
+
+        Raises
+        ------
+        UsageError
+            If the bytes of a chained input are no list, one number for each edge.
         """
         devices = tuple([device for device, _ in device_costs])
         totals = [cost_ns for _, cost_ns in device_costs]
@@ -208,7 +232,13 @@ class PlacementDP(Generic[NodeT]):
         if estimator is not self._estimator:
             self._estimator = estimator
             self._crossings = {}
-        key = (sources, targets, tuple(edge_bytes))
+        try:
+            key = (sources, targets, tuple(edge_bytes))
+        except TypeError:
+            raise UsageError(
+                f"edge_bytes: {edge_bytes!r:.60} is no list; give the bytes of each edge, such as "
+                "[4096]"
+            ) from None
         found = self._crossings.get(key)
         if found is None:
             price = estimator.estimate_transfer_ns

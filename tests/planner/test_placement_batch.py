@@ -1,5 +1,6 @@
 """The placement DP over arrays: in every scenario what the single DP commits, row for row."""
 
+import doctest
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from fuel_gpu.arrays.engine import NUMPY, Engine
 from fuel_gpu.arrays.placement_steps import ArraySteps
 from fuel_gpu.device import Device
 from fuel_gpu.errors import UsageError
-from fuel_gpu.planner import placement_walk
+from fuel_gpu.planner import placement_batch, placement_walk
 from fuel_gpu.planner.placement_batch import place_batch
 from fuel_gpu.planner.placement_dp import ChainInput, PlacementDP
 from fuel_gpu.planner.placement_problem import Closings, PlacementProblem
@@ -216,3 +217,8 @@ def test_closings_are_priced_in_the_total() -> None:
 def test_only_a_problem_is_placed(problem: Any) -> None:
     with pytest.raises(UsageError, match=r"problem: .* is no PlacementProblem"):
         place_batch(problem)
+
+
+def test_the_docstrings_example_holds() -> None:
+    result = doctest.testmod(placement_batch)
+    assert (result.attempted, result.failed) == (4, 0)

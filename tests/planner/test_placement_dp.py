@@ -1,9 +1,11 @@
 """The placement DP: what a row carries forward, what is committed, and in which order."""
 
+import doctest
 import random
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 from placement_oracle import MAX, OracleDP
 
 from fuel_gpu.device import Device
+from fuel_gpu.errors import UsageError
+from fuel_gpu.planner import placement_dp
 from fuel_gpu.planner.placement_dp import ChainInput, PlacementDP
 
 CPU = Device("cpu")
@@ -438,3 +442,18 @@ def test_a_chain_is_never_worse_than_any_single_device(
     found = price([placed[k] for k in range(len(costs))])
     assert found <= price([CPU] * len(costs))
     assert found <= price([GPU] * len(costs))
+
+
+def test_the_docstrings_example_holds() -> None:
+    result = doctest.testmod(placement_dp)
+    assert (result.attempted, result.failed) == (6, 0)
+
+
+def test_bytes_that_are_no_list_are_refused() -> None:
+    dp, link = PlacementDP[str](), Link(0, 1)
+    dp.push_row("a", [(CPU, 1)], [], [], link)
+    one_number: Any = 1 << 20
+    with pytest.raises(UsageError, match="edge_bytes: 1048576 is no list"):
+        dp.push_row("b", [(CPU, 1)], [], [ChainInput("a", one_number)], link)
+    with pytest.raises(UsageError, match="edge_bytes: 1048576 is no list"):
+        dp.close_toward("a", GPU, one_number, link)
