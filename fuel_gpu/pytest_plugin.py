@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from fuel_gpu.device import Device
 from fuel_gpu.errors import DeviceUnavailableError, UsageError
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ _MARKS: Final = {
 _required: Final = pytest.StashKey[tuple[str, ...]]()
 _device: Final = pytest.StashKey["DeviceInfo"]()
 _report: Final = pytest.StashKey["ProbeReport | DeviceUnavailableError"]()
+_backends: Final = pytest.StashKey[list[str]]()
 _absent: Final = pytest.StashKey[list[str]]()
 _folder: Final = pytest.StashKey[Path]()
 _FOLDER_INPUT: Final = "fuel_gpu_folder"
@@ -56,11 +56,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", line)
     config.stash[_required] = ()
     if names := config.getoption("require_device"):
-        from fuel_gpu.probes.registry import known_backends
         from fuel_gpu.probes.selection import parse_name
 
+        known = _known_backends(config)
         try:
-            config.stash[_required] = tuple(parse_name(name, known_backends()) for name in names)
+            config.stash[_required] = tuple(parse_name(name, known) for name in names)
         except UsageError as error:
             raise pytest.UsageError(f"--require-device: {error}") from None
 
@@ -87,7 +87,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if not marks:
         return
     try:
-        wishes = _wishes(marks)
+        wishes = _wishes(item.config, marks)
     except UsageError as error:
         raise pytest.fail.Exception(str(error), pytrace=False) from None
     devices: list[DeviceInfo] = []
@@ -150,22 +150,33 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             terminalreporter.line(line)
 
 
-def _wishes(marks: Iterable[pytest.Mark]) -> "list[Wish]":
+def _wishes(config: pytest.Config, marks: Iterable[pytest.Mark]) -> "list[Wish]":
     """Read what marks ask for, the closest to the test first."""
-    from fuel_gpu.probes.selection import ANY_GPU, Wish
+    from fuel_gpu.probes.selection import ANY_GPU, Wish, parse_device
     from fuel_gpu.sizes import parse_bytes
 
     names: list[str] = []
     memory_bytes = 0
     for mark in marks:
         if mark.name == "device":
-            names.append(str(Device.parse(_argument(mark))))
+            names.append(parse_device(_argument(mark), _known_backends(config)))
         elif mark.name == "device_memory":
             memory_bytes = memory_bytes or parse_bytes(_argument(mark))
+        elif mark.args or mark.kwargs:
+            raise UsageError(f"the mark {mark.name} takes no argument: {_MARKS[mark.name]}")
         elif mark.name != ANY_GPU:
             names.append(mark.name)
     on_gpu = any(mark.name == ANY_GPU for mark in marks)
     return [Wish(name, on_gpu, memory_bytes) for name in dict.fromkeys(names or [ANY_GPU])]
+
+
+def _known_backends(config: pytest.Config) -> list[str]:
+    """List the backends that have a probe; the first call of a run looks for plugins."""
+    if _backends not in config.stash:
+        from fuel_gpu.probes.registry import known_backends
+
+        config.stash[_backends] = known_backends()
+    return config.stash[_backends]
 
 
 def _argument(mark: pytest.Mark) -> str:

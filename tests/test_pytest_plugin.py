@@ -305,6 +305,13 @@ def test_a_driver_that_hangs_or_crashes_is_the_reason(
         ("device", "the mark device takes one argument: device(name): needs this device*"),
         ('device("a", "b")', "the mark device takes one argument*"),
         ('device("not a name")', "'not a name' is not a device*"),
+        (
+            'device("zzz:0")',
+            "'zzz:0' is no device that a probe could find; known backends are cpu, cuda, *",
+        ),
+        ('device("gpu")', "'gpu' is no device that a probe could find; known backends are cpu, *"),
+        ("gpu(1)", "the mark gpu takes no argument: gpu: needs a GPU of any backend"),
+        ("cuda(index=1)", "the mark cuda takes no argument: cuda: needs a CUDA device"),
         ('device_memory(size="1GiB")', "the mark device_memory takes one argument*"),
         ('device_memory("8 gigs")', "'8 gigs' is not a size: write a number and a unit*"),
     ],

@@ -77,6 +77,23 @@ def parse_name(text: str, known_backends: Collection[str]) -> str:
     )
 
 
+def parse_device(text: str, known_backends: Collection[str]) -> str:
+    """Read the name of one device; a backend alone means its device 0.
+
+    Raises
+    ------
+    UsageError
+        If it is none, or of a backend that no probe knows.
+    """
+    device = Device.parse(text)
+    if device.backend not in known_backends:
+        raise UsageError(
+            f"{text!r} is no device that a probe could find; known backends are "
+            f"{', '.join(known_backends)}"
+        )
+    return str(device)
+
+
 def is_gpu(device: "DeviceInfo") -> bool:
     """Whether a device is a GPU that one of the built-in probes drives.
 
