@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from fuel_gpu.calibration.verify import Verification
 
 _SHOWN_SIZES_BYTES = (64 * 2**10, 2**20)
+_DOUBTFUL = "~"
 
 
 def print_summary(table: "Table") -> None:
@@ -18,6 +19,11 @@ def print_summary(table: "Table") -> None:
         screen.print(_copies(table))
     if table.rates:
         screen.print(_rates(table))
+    if _any_doubt(table):
+        screen.print(
+            f"{_DOUBTFUL} doubtful: the samples drift, fall into two kinds or are too far apart, "
+            "or the clocks were held back; the table's flags say which"
+        )
     for note in table.notes:
         screen.print(f"note: {note}")
 
@@ -117,6 +123,16 @@ def _bandwidth_at(transfer: "Transfer", size: int) -> str:
     return "-" if point is None else f"{size / point.ns:.3g}{_doubt(point.flags)}"
 
 
+def _any_doubt(table: "Table") -> bool:
+    """Whether a figure that is shown is marked as doubtful."""
+    points = (p for transfer in table.transfers for p in transfer.points)
+    return any(p.flags for p in points if p.bytes in _SHOWN_SIZES_BYTES) or any(
+        value is not None and _flags_of(rate, what)
+        for rate in table.rates
+        for what, value in (("flops", rate.flops_per_ns), ("bytes", rate.bytes_per_ns))
+    )
+
+
 def _rates(table: "Table") -> object:
     from rich import box
     from rich.table import Table as Grid
@@ -145,7 +161,11 @@ def _figure(value: float | None, rate: "Rate", what: str) -> str:
     """Write a rate; FLOP/ns is GFLOP/s and byte/ns is GB/s."""
     if value is None:
         return "-"
-    return f"{value:.4g}{_doubt(tuple(f for f in rate.flags if f.startswith(what)))}"
+    return f"{value:.4g}{_doubt(_flags_of(rate, what))}"
+
+
+def _flags_of(rate: "Rate", what: str) -> tuple[str, ...]:
+    return tuple(flag for flag in rate.flags if flag.startswith(what))
 
 
 def _provenance(provenance: str, said: tuple[str, ...]) -> str:
@@ -156,4 +176,4 @@ def _provenance(provenance: str, said: tuple[str, ...]) -> str:
 
 
 def _doubt(flags: tuple[str, ...]) -> str:
-    return " ~" if flags else ""
+    return f" {_DOUBTFUL}" if flags else ""

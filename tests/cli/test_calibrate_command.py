@@ -108,10 +108,34 @@ def test_the_table_is_written_and_summarised(
     assert line[:9] == ["cpu:0", "cuda:0", "pageable", "8", "us", "2", "~", "8", "16"]
     line = next(text for text in shown.out.splitlines() if "float32" in text).split()
     assert line[:6] == ["cuda:0", "float32", "1234", "-", "5.50", "us"]
+    assert "~ doubtful: the samples drift" in shown.out
     assert f"table written: {path}" in shown.err
     assert calls[0]["full"] is False
     assert calls[0]["devices"] is None
     assert calls[0]["earlier"] is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "footnotes"),
+    [((), 0), (("flops: drift",), 1), (("bytes: drift",), 0), (("launch: drift",), 0)],
+    ids=["no flag", "shown", "of a figure that is not there", "not marked"],
+)
+def test_the_mark_of_doubt_is_explained_where_it_appears(
+    calls: list[dict[str, Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    flags: tuple[str, ...],
+    footnotes: int,
+) -> None:
+    (rate,) = measured().rates
+    flagged = msgspec.structs.replace(rate, flags=flags)
+    table = msgspec.structs.replace(measured(), transfers=(), rates=(flagged,))
+    monkeypatch.setattr(calibration, "calibrate", lambda report, **options: table)
+    assert run(["calibrate", "--table", str(tmp_path / "t.json")]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("~ doubtful: ") == footnotes
+    assert shown.count("~") == 2 * footnotes
 
 
 def test_incomplete_figures_are_marked(
