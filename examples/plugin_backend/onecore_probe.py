@@ -4,6 +4,13 @@ fuel-gpu finds this module by the entry point in pyproject.toml beside it, and r
 processes only, under a time limit. `backend` and `enumerate_devices` are all that a probe needs
 (`fuel_gpu.probes.protocol`): with them the devices are listed. `open_device` is optional: it gives
 what `fuel-gpu calibrate` measures with (`fuel_gpu.calibration.backends.OpenDevice`).
+
+To plan on the device, say which operators it has kernels for; without that none is placed there.
+With `Kernel` and `default_bindings` from `fuel_gpu.kernels.binding`:
+
+    product = Kernel("onecore.matmul.float32", backend="onecore", dtype="float32")
+    bindings = default_bindings().with_kernel(product, ["MatMul", "Gemm"])
+    made = plan(graph, table, bindings=bindings)
 """
 
 from importlib.metadata import version

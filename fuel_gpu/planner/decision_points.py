@@ -251,7 +251,7 @@ def _choices(
         tried = ", ".join(map(str, dict.fromkeys([*allowed, *options.devices])))
         raise PlanError(
             f"node {describe(node_id, node)} of {dtypes} has no kernel on "
-            f"{tried if fallback else allowed[0]}"
+            f"{tried if fallback else allowed[0]}; BindingTable.with_kernel adds one"
         )
     return choices
 

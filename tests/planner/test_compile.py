@@ -115,7 +115,9 @@ class TestEnumeration:
         made = chain("TopK")
         made.graph.placements[made.nodes[0]] = VULKAN
         with pytest.raises(
-            PlanError, match=r"node topk \(TopK\) of float32 has no kernel on vulkan:0"
+            PlanError,
+            match=r"node topk \(TopK\) of float32 has no kernel on vulkan:0; "
+            r"BindingTable.with_kernel adds one",
         ):
             compiled(made.graph, PlanOptions(devices=(CPU, VULKAN), estimator=Line(1)))
 
