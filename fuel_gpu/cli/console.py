@@ -40,9 +40,9 @@ def printable(name: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
-def plural(count: int, what: str) -> str:
-    """Write a count and what it counts."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def plural(count: int, one: str, many: str = "") -> str:
+    """Write a count and what it counts; `many` where that is not `one` with an s."""
+    return f"{count} {one if count == 1 else many or f'{one}s'}"
 
 
 def format_ns(ns: int | None) -> str:

@@ -7,7 +7,6 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from fuel_gpu.calibration.transfers import TableTransfers
 from fuel_gpu.cli.console import (
     console,
     format_bytes,
@@ -58,13 +57,12 @@ def notes(plan: Plan) -> list[str]:
                     reasons[cost.estimate] += 1
             else:
                 compared.setdefault(provenance, set()).add(str(choice.device))
-    transfers = TableTransfers(plan.table)
-    paths = [transfers.provenance_of(c.src, c.dst) for c in plan.copies]
+    paths = [plan.transfers.provenance_of(c.src, c.dst) for c in plan.copies]
     copied: Counter[str] = Counter(str(path.provenance) for path in paths)
     listed = []
-    for counts, what in ((provenances, "node"), (copied, "copy")):
+    for counts, one, many in ((provenances, "node", "nodes"), (copied, "copy", "copies")):
         listed += [
-            f"{counts[provenance]} of {_counted(counts.total(), what)} priced from {meaning}"
+            f"{counts[provenance]} of {plural(counts.total(), one, many)} priced from {meaning}"
             for provenance, meaning in _MEANING.items()
             if counts[provenance]
         ]
@@ -81,10 +79,6 @@ def notes(plan: Plan) -> list[str]:
         )
     listed += [f"the table says: {n}" for n in plan.table.notes if n.split(": ")[0] in used]
     return listed
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what if count == 1 else {'copy': 'copies'}.get(what, what + 's')}"
 
 
 _MEANING: dict[str, str] = {
@@ -150,7 +144,6 @@ def _print_copies(out: Console, plan: Plan) -> None:
         out.print("Copies: none")
         out.print()
         return
-    transfers = TableTransfers(plan.table)
     table = _table("Tensor", "From", "To", "Bytes>", "Time>", "Priced from")
     for copy in sorted(plan.copies, key=lambda c: -c.ns)[:_MOST_ROWS]:
         node = plan.problem.values[copy.value].node
@@ -160,7 +153,7 @@ def _print_copies(out: Console, plan: Plan) -> None:
             str(copy.dst),
             format_bytes(copy.bytes),
             format_ns(copy.ns),
-            str(transfers.provenance_of(copy.src, copy.dst)),
+            str(plan.transfers.provenance_of(copy.src, copy.dst)),
         )
     _print_table(out, "Copies", table, len(plan.copies))
 

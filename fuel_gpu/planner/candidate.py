@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from fuel_gpu.arrays.placement_steps import plus
+from fuel_gpu.calibration import rates as calibrated
 from fuel_gpu.device import Device
 from fuel_gpu.kernels.precision import (
     PRIMITIVE_DETERMINISTIC_CPU,
@@ -49,8 +51,8 @@ class Rates:
     bytes_per_ns: float
 
 
-CPU_PRIOR: Final = Rates(1.0, 4.0)
-GPU_PRIOR: Final = Rates(30.0, 40.0)
+CPU_PRIOR: Final = Rates(calibrated.CPU_PRIOR.flops_per_ns, calibrated.CPU_PRIOR.bytes_per_ns)
+GPU_PRIOR: Final = Rates(calibrated.GPU_PRIOR.flops_per_ns, calibrated.GPU_PRIOR.bytes_per_ns)
 
 
 def prior_rates(backend: str) -> Rates:
@@ -161,8 +163,7 @@ def composite_ns_arrays(
     compute = _floor_divide_by_rate(flops, flops_per_ns, CPU_PRIOR.flops_per_ns, xp)
     memory = _floor_divide_by_rate(bytes_moved, bytes_per_ns, CPU_PRIOR.bytes_per_ns, xp)
     work = xp.maximum(compute, memory)
-    total = work + kernel_overhead_ns
-    return xp.where(total < work, xp.uint64(U64_MAX), total)
+    return plus(xp, work, kernel_overhead_ns)
 
 
 def _usable(rate: float, prior: float) -> float:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from fuel_gpu.arrays.placement_steps import plus
 from fuel_gpu.device import Device
 from fuel_gpu.errors import PlanError
 from fuel_gpu.graph.arena import Graph, NodeId
@@ -15,6 +16,7 @@ from fuel_gpu.planner.decision_points import DecisionPoints, decision_points
 from fuel_gpu.planner.execution_plan import ExecutionPlan, RetainedPoint
 from fuel_gpu.planner.options import PlanOptions
 from fuel_gpu.planner.placement_dp import ChainInput, PlacementDP
+from fuel_gpu.planner.residency import copy_target, known_residency
 
 _MAY_SATURATE = np.uint64(2**63)
 """Times from which a sum may saturate, so that transfers no longer shift a device's times alike."""
@@ -89,7 +91,7 @@ class _Walk:
     def visit(self, node_id: NodeId) -> None:
         node = self.graph.node(node_id)
         if node.kind == "copy":
-            self._close_inputs(node_id, self._copy_target(node_id))
+            self._close_inputs(node_id, copy_target(self.graph, node_id))
         elif node.kind != "kernel":
             if node.inputs and node.kind in ("view", "pick", "branch"):
                 self.dp.add_alias(node_id, node.inputs[0])
@@ -138,37 +140,14 @@ class _Walk:
         return fixed, [ChainInput(row, tuple(sizes)) for row, sizes in chained.items()]
 
     def residency(self, value: NodeId) -> Device | None:
-        """Where a value lies, as far as it is known now.
-
-        A copy's target, else an explicit placement, else where a given input lies, else what was
-        decided, else the backend's device; a view inherits.
-        """
-        while True:
-            node = self.graph.node(value)
-            if node.kind == "copy":
-                return self._copy_target(value)
-            if value in self.graph.placements:
-                return self.graph.placements[value]
-            if value in self.options.input_residency:
-                return self.options.input_residency[value]
-            if value in self.decided:
-                return self.decided[value]
-            if node.kind in ("view", "pick", "branch") and node.inputs:
-                value = node.inputs[0]
-                continue
-            if self.dp.is_open(value) or value in self.position:
-                return self.dp.committed_device(value)
-            backend = self.graph.target_backends.get(value)
-            return None if backend is None else Device(backend, 0)
-
-    def _copy_target(self, node_id: NodeId) -> Device:
-        target = self.graph.placements.get(node_id)
-        if target is None:
-            raise PlanError(
-                f"copy node {self.graph.node(node_id).name or node_id} has no target: give it a "
-                "placement"
-            )
-        return target
+        """Where a value lies, as far as it is known now."""
+        return known_residency(
+            self.graph,
+            value,
+            self.options.input_residency,
+            self.decided.get,
+            self.position.__contains__,
+        )
 
     def _close_inputs(self, node_id: NodeId, device: Device) -> None:
         """Commit the open rows that feed a node whose device is decided."""
@@ -187,8 +166,9 @@ class _Walk:
         """Candidates' times with the inbound transfers of their device, saturating."""
         points = self.points
         static = points.static_ns[rows]
-        total = static + self.inbound_ns[points.point[rows], points.device_codes[rows]]
-        return np.where(total < static, np.uint64(U64_MAX), total)
+        inbound_ns = self.inbound_ns[points.point[rows], points.device_codes[rows]]
+        total: NDArray[np.uint64] = plus(np, static, inbound_ns)
+        return total
 
     def _retain_again(self, k: int) -> None:
         """Retain a node with its inbound transfers: the winner that the cap protects may differ."""

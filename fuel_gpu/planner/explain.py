@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from fuel_gpu.calibration.transfers import TableTransfers
 from fuel_gpu.device import Device
 from fuel_gpu.graph.arena import NodeId
 from fuel_gpu.planner.arguments import find_node
@@ -159,7 +158,7 @@ def _candidates(
 
 def _move(plan: Plan, step: int, device: int) -> ExplainedMove:
     problem = plan.problem
-    transfer = TableTransfers(plan.table).estimate_transfer_ns
+    transfer = plan.transfers.estimate_transfer_ns
     moved = list(plan.placement)
     moved[step] = device
     total = total_ns(problem, moved, transfer, cold=plan.cold)
@@ -178,7 +177,7 @@ def _move(plan: Plan, step: int, device: int) -> ExplainedMove:
 
 
 def _described(plan: Plan, placement: list[int] | tuple[int, ...]) -> dict[str, int]:
-    transfer = TableTransfers(plan.table).estimate_transfer_ns
+    transfer = plan.transfers.estimate_transfer_ns
     described = {}
     for copy in copies(plan.problem, placement, transfer, cold=plan.cold):
         node = plan.problem.values[copy.value].node

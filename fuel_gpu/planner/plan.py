@@ -75,6 +75,8 @@ class Plan:
         Whether the weights' upload is part of the price.
     rows
         For each node the best candidate's row on each device of the problem.
+    transfers
+        The table's estimates of copies, which priced the plan.
     bindings, options
         What the graph was compiled with.
     held_steps
@@ -94,6 +96,7 @@ class Plan:
     pools: tuple[Pool, ...]
     cold: bool
     rows: Mapping[NodeId, Mapping[int, int]] = field(repr=False)
+    transfers: TableTransfers = field(repr=False)
     bindings: BindingTable = field(repr=False)
     options: PlanOptions = field(repr=False)
     held_steps: int
@@ -249,6 +252,7 @@ def plan(
         pools=pools,
         cold=cold,
         rows=rows,
+        transfers=transfers,
         bindings=kernels,
         options=options,
         held_steps=len(held),

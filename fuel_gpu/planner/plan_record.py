@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fuel_gpu.calibration.transfers import TableTransfers
 from fuel_gpu.planner.explain import Explanation
 from fuel_gpu.planner.plan import Plan
 from fuel_gpu.planner.pools import device_limits
@@ -139,7 +138,6 @@ def plan_record(
     explanations: Sequence[Explanation] | None = None,
 ) -> PlanRecord:
     """Collect a plan's figures, with its recorded decisions and explanations if given."""
-    transfers = TableTransfers(plan.table)
     limits = device_limits(plan.pools)
     values = plan.problem.values
     names = [plan.graph.node(n).name or str(n) for n in plan.problem.nodes]
@@ -159,7 +157,7 @@ def plan_record(
                 bytes=c.bytes,
                 ns=c.ns,
                 reader=names[c.step] if c.step < len(names) else None,
-                provenance=str(transfers.provenance_of(c.src, c.dst)),
+                provenance=str(plan.transfers.provenance_of(c.src, c.dst)),
             )
             for c in plan.copies
         ),

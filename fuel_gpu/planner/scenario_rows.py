@@ -12,6 +12,7 @@ from fuel_gpu.graph.arena import Graph, NodeId
 from fuel_gpu.planner.decision_points import DecisionPoints
 from fuel_gpu.planner.options import PlanOptions
 from fuel_gpu.planner.placement_problem import Closings, PlacementProblem
+from fuel_gpu.planner.residency import copy_target, known_residency
 
 Times = NDArray[np.uint64]
 Codes = NDArray[np.int64]
@@ -215,7 +216,7 @@ class _Structure:
     def visit(self, node_id: NodeId) -> None:
         node = self.graph.node(node_id)
         if node.kind == "copy":
-            self._close(node_id, self.code_of[self.graph.placements[node_id]])
+            self._close(node_id, self.code_of[copy_target(self.graph, node_id)])
         elif node.kind in ("view", "pick", "branch"):
             self.alias[node_id] = self.alias.get(node.inputs[0], node.inputs[0])
         elif node.kind == "kernel":
@@ -252,15 +253,18 @@ class _Structure:
         self.closings += [(row, pushed, device, tuple(sizes)) for row, sizes in edges.items()]
 
     def _residency(self, value: NodeId) -> int | None:
-        while True:
-            node = self.graph.node(value)
-            if node.kind == "copy" or value in self.graph.placements:
-                return self.code_of[self.graph.placements[value]]
-            if value in self.options.input_residency:
-                return self.code_of[self.options.input_residency[value]]
-            k = self.position.get(value)
-            if k is not None:
-                return self.listed[k][0] if len(self.listed[k]) == 1 else None
-            if node.kind not in ("view", "pick", "branch"):
-                return None
-            value = node.inputs[0]
+        where = known_residency(
+            self.graph,
+            value,
+            self.options.input_residency,
+            self._decided,
+            self.position.__contains__,
+        )
+        return None if where is None else self.code_of[where]
+
+    def _decided(self, node_id: NodeId) -> Device | None:
+        """The device of a node that lists only one."""
+        k = self.position.get(node_id)
+        if k is None or len(self.listed[k]) > 1:
+            return None
+        return self.devices[self.listed[k][0]]

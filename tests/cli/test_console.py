@@ -43,3 +43,4 @@ def test_control_characters_are_written_as_escapes() -> None:
 
 def test_plurals() -> None:
     assert (plural(1, "node"), plural(0, "node")) == ("1 node", "0 nodes")
+    assert (plural(1, "copy", "copies"), plural(2, "copy", "copies")) == ("1 copy", "2 copies")
