@@ -4,7 +4,6 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-KIB: Final = 2**10
 MIB: Final = 2**20
 
 _OCTAVES: Final = tuple(2**k for k in range(12, 29))

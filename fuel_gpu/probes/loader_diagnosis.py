@@ -128,7 +128,3 @@ def _vulkan(report: ProbeReport, around: Surroundings) -> Iterator[Finding]:
             what=f"NVIDIA_DRIVER_CAPABILITIES={capabilities} leaves out the Vulkan driver",
             remedy="add graphics to it when the container is started",
         )
-
-
-def _first_set(around: Surroundings, *names: str) -> str:
-    return next((name for name in names if name in around.variables), "")
