@@ -48,15 +48,14 @@ def notes(plan: Plan) -> list[str]:
     for step, node_id in enumerate(plan.problem.nodes):
         points = plan.execution.retained[node_id].points
         for device, row in plan.rows[node_id].items():
-            choice = points.choice(row)
-            provenance = "measured" if points.measured[row] else choice.provenance
+            provenance = points.provenance(row)
             if device == plan.placement[step]:
                 provenances[provenance] += 1
                 cost = points.costs[points.point[row]]
                 if cost.estimated:
                     reasons[cost.estimate] += 1
             else:
-                compared.setdefault(provenance, set()).add(str(choice.device))
+                compared.setdefault(provenance, set()).add(str(points.choice(row).device))
     paths = [plan.transfers.provenance_of(c.src, c.dst) for c in plan.copies]
     copied: Counter[str] = Counter(str(path.provenance) for path in paths)
     listed = []
@@ -188,9 +187,8 @@ def print_nodes(plan: Plan) -> None:
     table = _table("Step>", "Node", "Operator", "Device", "Kernel", "Time>")
     for step, node_id in enumerate(plan.problem.nodes):
         node = plan.graph.node(node_id)
-        choice = plan.execution.retained[node_id].points.choice(
-            plan.rows[node_id][plan.placement[step]]
-        )
+        points, row = plan.chosen_candidate(step)
+        choice = points.choice(row)
         table.add_row(
             str(step + 1),
             printable(node.name),

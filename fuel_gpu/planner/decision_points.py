@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fuel_gpu.calibration.table import Provenance
 from fuel_gpu.device import Device
 from fuel_gpu.errors import PlanError
 from fuel_gpu.graph.arena import Graph, Node, NodeId, TensorType
@@ -95,6 +96,10 @@ class DecisionPoints:
     def choice(self, row: int) -> Choice:
         """Give the kernel, device and rates of one candidate."""
         return self.menus[int(self.menu_of[self.point[row]])].choices[int(self.column[row])]
+
+    def provenance(self, row: int) -> Provenance:
+        """How one candidate's own time was obtained."""
+        return "measured" if self.measured[row] else self.choice(row).provenance
 
     def candidate(self, row: int, inbound_transfer_ns: int = 0) -> Candidate:
         """Build one candidate for people to look at."""

@@ -96,8 +96,8 @@ def explain(plan: Plan, name: str) -> Explanation:
             node.name, node.op, None, 0, 0, "", False, _no_kernel(plan, node_id), (), ()
         )
     step = plan.problem.nodes.index(node_id)
-    points = plan.execution.retained[node_id].points
-    point = int(points.point[plan.rows[node_id][plan.placement[step]]])
+    points, row = plan.chosen_candidate(step)
+    point = int(points.point[row])
     cost = points.costs[point]
     return Explanation(
         name=node.name,
@@ -135,7 +135,7 @@ def _candidates(
     retained = plan.execution.retained[node_id]
     points = retained.points
     kept = set(retained.rows.tolist())
-    chosen = plan.rows[node_id][plan.placement[step]]
+    _, chosen = plan.chosen_candidate(step)
     rows = range(int(points.starts[point]), int(points.starts[point + 1]))
     explained = []
     for row in sorted(rows, key=lambda r: (r != chosen, int(points.static_ns[r]))):
@@ -149,7 +149,7 @@ def _candidates(
                 int(points.bytes_moved[row]),
                 int(points.digits[row]),
                 int(points.accuracy[row]),
-                "measured" if points.measured[row] else choice.provenance,
+                points.provenance(row),
                 fate,
             )
         )

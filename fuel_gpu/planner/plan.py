@@ -24,6 +24,7 @@ from fuel_gpu.planner.arguments import (
 )
 from fuel_gpu.planner.choose import Baseline, Choice, choose
 from fuel_gpu.planner.compile import compile_plan
+from fuel_gpu.planner.decision_points import DecisionPoints
 from fuel_gpu.planner.execution_plan import ExecutionPlan
 from fuel_gpu.planner.filters import Filter, precision_floor
 from fuel_gpu.planner.fit import (
@@ -104,6 +105,11 @@ class Plan:
     def device_of(self, step: int) -> Device:
         """Give the device that a step is placed on."""
         return self.problem.devices[self.placement[step]]
+
+    def chosen_candidate(self, step: int) -> tuple[DecisionPoints, int]:
+        """Give the decision points that a step's candidate is in, and its row there."""
+        node_id = self.problem.nodes[step]
+        return self.execution.retained[node_id].points, self.rows[node_id][self.placement[step]]
 
     def step_ns(self, step: int) -> int:
         """Give a step's own time on its device."""

@@ -175,14 +175,12 @@ def plan_record(
 
 
 def _node(plan: Plan, step: int, name: str) -> NodeRecord:
-    node_id = plan.problem.nodes[step]
-    points = plan.execution.retained[node_id].points
-    row = plan.rows[node_id][plan.placement[step]]
+    points, row = plan.chosen_candidate(step)
     choice = points.choice(row)
     cost = points.costs[points.point[row]]
     return NodeRecord(
         name=name,
-        op=plan.graph.node(node_id).op,
+        op=plan.graph.node(plan.problem.nodes[step]).op,
         device=str(choice.device),
         backend=choice.kernel.backend,
         kernel=choice.kernel.name,
@@ -191,7 +189,7 @@ def _node(plan: Plan, step: int, name: str) -> NodeRecord:
         bytes_moved=cost.bytes_moved,
         precision_digits=int(points.digits[row]),
         estimated=cost.estimated,
-        provenance="measured" if points.measured[row] else choice.provenance,
+        provenance=points.provenance(row),
     )
 
 
