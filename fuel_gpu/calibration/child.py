@@ -1,4 +1,4 @@
-"""The child process that measures one device: ``python -m fuel_gpu.calibration.child``.
+"""The child process of one sitting of one device: ``python -m fuel_gpu.calibration.child``.
 
 Its standard input brings the request, one JSON line; records go to its standard output, one JSON
 line each. It ends with its parent, and soon after its time limit even if nobody stops it.
@@ -51,8 +51,10 @@ def _records(request: Request, effort: Effort) -> Iterator[Record]:
     if request.peer is not None:
         return measure_peer(request.device, cast(ConnectedDevice, device), request.peer, effort)
     if request.sizes_bytes:
-        return measure_sizes(request.device, device, request.sizes_bytes, effort)
-    return measure_device(request.device, device, effort)
+        return measure_sizes(
+            request.device, device, request.sizes_bytes, effort, request.agenda
+        )
+    return measure_device(request.device, device, effort, request.agenda)
 
 
 def _send(channel: IO[bytes], record: Record) -> None:

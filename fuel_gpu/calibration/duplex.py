@@ -1,19 +1,13 @@
 """Copies both ways at once between two devices: what their link carries in all."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Final
 
-from fuel_gpu.calibration.backends import (
-    DuplexDevice,
-    Workload,
-    begin_watching,
-    conditions_of,
-)
+from fuel_gpu.calibration.backends import DuplexDevice, Workload
 from fuel_gpu.calibration.effort import MIB, Effort
-from fuel_gpu.calibration.kernel_trials import collect, throttled_flag
-from fuel_gpu.calibration.records import DuplexMeasured, Note, Record
-from fuel_gpu.calibration.sampling import summarize
+from fuel_gpu.calibration.figures import now
+from fuel_gpu.calibration.kernel_trials import WrongResult, measure_rate
+from fuel_gpu.calibration.records import DuplexMeasured, Note, Record, Wrong
 from fuel_gpu.calibration.table import Duplex
 from fuel_gpu.sizes import size_text
 
@@ -44,26 +38,26 @@ def measure_duplex(
     if nbytes == 0:
         yield Note(text=f"{what}: only {size_text(bound_bytes)} of memory may be used for one")
         return
-    begin_watching(device)
     work = make(nbytes)
     work.run()
-    samples = [work.amount / ns for ns in collect(work.run, effort, deadline)]
-    summary, conditions = summarize(samples, width=effort.width), conditions_of(device)
-    if not work.correct():
+    try:
+        moved = measure_rate(device, work, "", effort, deadline)
+    except WrongResult:
         yield Note(text=f"{what}: came back different, left out")
+        yield Wrong(quantity="duplex", of=memory)
         return
     yield DuplexMeasured(
         duplex=Duplex(
             ends=ends,
             memory=memory,
             bytes=nbytes,
-            bytes_per_ns=summary.median,
+            bytes_per_ns=moved.summary.median,
             provenance="measured",
-            samples=tuple(samples),
-            interval=summary.interval,
-            flags=(*summary.flags, *throttled_flag(conditions)),
+            samples=moved.samples,
+            interval=moved.summary.interval,
+            flags=moved.flags,
             copy_engines=device.copy_engines(),
-            measured=datetime.now(UTC).isoformat(timespec="seconds"),
-            conditions=conditions,
+            measured=now(),
+            conditions=moved.conditions,
         )
     )

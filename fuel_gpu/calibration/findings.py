@@ -85,9 +85,15 @@ class Findings:
         """Take in copies both ways at once."""
         self._duplex[record.duplex.ends, record.duplex.memory] = record.duplex
 
+    def drop_duplex(self, ends: tuple[str, str], memory: str) -> None:
+        """Forget copies both ways at once, which were found wrong."""
+        self._duplex.pop((ends, memory), None)
+
     def add_note(self, device: str, text: str) -> None:
-        """Take in what could not be measured."""
-        self._notes.setdefault(device, []).append(text)
+        """Take in what could not be measured; the same is said once."""
+        notes = self._notes.setdefault(device, [])
+        if text not in notes:
+            notes.append(text)
 
     def expect(self, devices: Iterable[str], pairs: Iterable[tuple[str, str]]) -> None:
         """Say what is to be measured: until it is, the table says that it is incomplete.

@@ -1,4 +1,4 @@
-"""Rates of a device: its kernels compete, wrong ones drop out, the best is measured."""
+"""Rates of a device: its kernels compete once, wrong ones drop out, the best is measured."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -14,10 +14,10 @@ from fuel_gpu.calibration.backends import (
     conditions_of,
 )
 from fuel_gpu.calibration.effort import MIB, Effort
-from fuel_gpu.calibration.sampling import Summary, relative_half_width, summarize
-from fuel_gpu.calibration.table import Conditions
+from fuel_gpu.calibration.figures import Figure, figure
+from fuel_gpu.calibration.records import Chosen
+from fuel_gpu.calibration.sampling import LONG_NS, STEADY_NS, relative_half_width
 from fuel_gpu.probes.report import DeviceInfo
-from fuel_gpu.sizes import size_text
 
 _FIRST_PRODUCT_N: Final = 512
 _PRODUCT_STEP: Final = 256
@@ -35,19 +35,12 @@ _PADDED_ELEMENT_BYTES: Final = 9
 """An element of the widest dtype, with its share of the padding of rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One measured quantity: its samples, what they say, the kernel that gave them, and how."""
+class WrongResult(Exception):
+    """A kernel whose first result was right gave a wrong one later."""
 
-    samples: tuple[float, ...]
-    summary: Summary
-    kernel: str
-    conditions: Conditions | None
 
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """What the samples show, and ``throttled`` where the device's counters do."""
-        return (*self.summary.flags, *throttled_flag(self.conditions))
+Kernels = Callable[[str], tuple[str, ...]]
+Make = Callable[[str, str, int], Workload]
 
 
 def measure_launch(device: OpenDevice, effort: Effort, deadline: float) -> Figure:
@@ -56,18 +49,18 @@ def measure_launch(device: OpenDevice, effort: Effort, deadline: float) -> Figur
     work.run()
     begin_watching(device)
     samples = collect(work.run, effort, deadline)
-    return Figure(tuple(samples), summarize(samples, width=effort.width), "", conditions_of(device))
+    return figure([samples], width=effort.width, conditions=conditions_of(device))
 
 
-def measure_product(
+def best_product(
     info: DeviceInfo,
     device: OpenDevice,
     dtype: str,
     effort: Effort,
     deadline: float,
     notes: list[str],
-) -> Figure | None:
-    """FLOP a nanosecond of the best kernel, on matrices that keep it busy for a while.
+) -> tuple[Chosen, Workload] | None:
+    """Give the kernel that multiplies matrices fastest, on such as keep it busy for a while.
 
     All kernels are tried on a small product; the best two meet again on one that takes
     `effort.product_run_ns`.
@@ -80,38 +73,71 @@ def measure_product(
     if n > _FIRST_PRODUCT_N:
         names = [kernel for kernel, _ in ranked[:_FINALISTS]]
         ranked = trials.rank(names, n, deadline) or ranked
-    return _rate_figure(device, trials, ranked[0][0], f"n {trials.size}", effort, deadline)
+    return trials.chosen(ranked[0][0])
 
 
-def measure_stream(
+def best_stream(
     info: DeviceInfo,
     device: OpenDevice,
     dtype: str,
     effort: Effort,
     deadline: float,
     notes: list[str],
-) -> Figure | None:
-    """Bytes read and written a nanosecond by the best kernel that copies a large array."""
+) -> tuple[Chosen, Workload] | None:
+    """Give the kernel that copies a large array fastest."""
     trials = Trials(lambda kernel, size: device.stream(dtype, kernel, size), dtype, notes)
-    ranked = trials.rank(device.stream_kernels(dtype), stream_bytes(info), deadline)
-    if not ranked:
-        return None
-    return _rate_figure(device, trials, ranked[0][0], size_text(trials.size), effort, deadline)
+    ranked = trials.rank(device.stream_kernels(dtype), stream_bytes(info, effort.stream_caches), deadline)
+    return trials.chosen(ranked[0][0]) if ranked else None
 
 
-def stream_bytes(info: DeviceInfo) -> int:
-    """Size of the array to stream: four times the last-level caches, 256 MiB at least.
+def same_again(chosen: Chosen, dtype: str, kernels: Kernels, make: Make) -> Workload:
+    """Make the workload that an earlier sitting chose.
+
+    Raises
+    ------
+    LookupError
+        If the device does not offer that kernel now.
+    """
+    if chosen.kernel not in kernels(dtype):
+        raise LookupError(f"{chosen.kernel} was measured before and is not offered any more")
+    work = make(dtype, chosen.kernel, chosen.size)
+    work.run()  # compiles
+    return work
+
+
+def measure_rate(
+    device: object, work: Workload, kernel: str, effort: Effort, deadline: float
+) -> Figure:
+    """Amount of work a nanosecond, FLOPs or bytes.
+
+    Raises
+    ------
+    WrongResult
+        If the last result is wrong.
+    """
+    begin_watching(device)
+    samples = [work.amount / ns for ns in collect(work.run, effort, deadline)]
+    conditions = conditions_of(device)
+    if not work.correct():
+        raise WrongResult
+    return figure([samples], width=effort.width, kernel=kernel, conditions=conditions)
+
+
+def stream_bytes(info: DeviceInfo, times_caches: int) -> int:
+    """Size of the array to stream: `times_caches` the last-level caches, 256 MiB at least.
 
     Bounded by a share of the memory and by the largest allocation; a whole number of MiB.
 
     Notes
     -----
-    Four times the caches: J. D. McCalpin, the STREAM benchmark's rule for array sizes.
+    Four times the caches is the rule of J. D. McCalpin's STREAM benchmark for its arrays. As large
+    as the caches, the array that is read and the one that is written push each other out as well,
+    and a guest that sees all the caches of a large host can have them touched in a second.
     """
     caches = info.details.get("caches") or [{}]
     cached = int(caches[-1].get("size_bytes", 0)) * int(caches[-1].get("instances", 1))
     memory = min(info.memory_bytes, psutil.virtual_memory().available)
-    wanted = min(max(_STREAM_BYTES, 4 * cached), memory // _BUFFER_SHARE)
+    wanted = min(max(_STREAM_BYTES, times_caches * cached), memory // _BUFFER_SHARE)
     if info.largest_allocation_bytes is not None:
         wanted = min(wanted, info.largest_allocation_bytes)
     return max(wanted // MIB, 1) * MIB
@@ -160,6 +186,10 @@ class Trials:
             self.size, self.workloads = size, workloads
         return sorted(found.items(), key=lambda item: item[1], reverse=True)
 
+    def chosen(self, kernel: str) -> tuple[Chosen, Workload]:
+        """Give one of the kernels that worked, at the size of the last trial."""
+        return Chosen(kernel=kernel, size=self.size), self.workloads[kernel]
+
 
 def _best_ns(run: Callable[[], int]) -> int:
     """The least time of a few runs, more of them if they are short."""
@@ -168,20 +198,6 @@ def _best_ns(run: Callable[[], int]) -> int:
     while runs < _TRIAL_RUNS or time.monotonic() < end:
         best, runs = min(best, run()), runs + 1
     return best
-
-
-def _rate_figure(
-    device: OpenDevice, trials: Trials, kernel: str, size: str, effort: Effort, deadline: float
-) -> Figure | None:
-    work = trials.workloads[kernel]
-    begin_watching(device)
-    samples = [work.amount / ns for ns in collect(work.run, effort, deadline)]
-    conditions = conditions_of(device)
-    if not work.correct():
-        trials.notes.append(f"{trials.dtype}, {kernel}: wrong result after many runs, left out")
-        return None
-    summary = summarize(samples, width=effort.width)
-    return Figure(tuple(samples), summary, f"{kernel}, {size}", conditions)
 
 
 def collect(run: Callable[[], int], effort: Effort, deadline: float) -> list[int]:
@@ -194,22 +210,19 @@ def collect(run: Callable[[], int], effort: Effort, deadline: float) -> list[int
     begun = time.monotonic()
     samples: list[int] = []
     while len(samples) < effort.most:
-        samples += [run() for _ in range(_TRIAL_RUNS)]
+        samples.append(run())
+        if samples[-1] < STEADY_NS:
+            samples += [run() for _ in range(_TRIAL_RUNS - 1)]
         if samples[-1] < _SHORT_NS:
             time.sleep(_PAUSE_S)
             run()
         now = time.monotonic()
-        if len(samples) >= effort.fewest and (
+        if (len(samples) >= effort.fewest or sum(samples) >= LONG_NS) and (
             now > deadline
             or (now > begun + effort.dwell_s and relative_half_width(samples) <= effort.width)
         ):
             break
     return samples
-
-
-def throttled_flag(conditions: Conditions | None) -> tuple[str, ...]:
-    """Give the flag of a figure whose device held back its clocks."""
-    return ("throttled",) if conditions is not None and conditions.throttled else ()
 
 
 def one_line(error: Exception) -> str:

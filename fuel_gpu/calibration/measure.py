@@ -1,7 +1,6 @@
-"""What is measured on a device, in which order, for how long: a stream of finished records."""
+"""What one sitting measures on a device, in which order, for how long: a stream of records."""
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
@@ -13,25 +12,41 @@ from fuel_gpu.calibration.backends import (
     DuplexDevice,
     NodedDevice,
     OpenDevice,
+    Workload,
     begin_watching,
     conditions_of,
 )
 from fuel_gpu.calibration.copy_sweep import measure_copies, size_bound_bytes
 from fuel_gpu.calibration.duplex import measure_duplex
 from fuel_gpu.calibration.effort import Budget, Effort
+from fuel_gpu.calibration.figures import Figure, rate_of
 from fuel_gpu.calibration.kernel_trials import (
-    Figure,
+    WrongResult,
+    best_product,
+    best_stream,
     measure_launch,
-    measure_product,
-    measure_stream,
+    measure_rate,
     one_line,
+    same_again,
 )
 from fuel_gpu.calibration.neighbours import Neighbours
 from fuel_gpu.calibration.node_streams import measure_node_streams
-from fuel_gpu.calibration.records import CopyMeasured, Doing, Note, RateMeasured, Record
-from fuel_gpu.calibration.table import NodeStream, Rate
+from fuel_gpu.calibration.records import (
+    Agenda,
+    Chosen,
+    CopyMeasured,
+    Doing,
+    Note,
+    OthersBusy,
+    Quantity,
+    RateMeasured,
+    Record,
+    Wrong,
+)
+from fuel_gpu.calibration.table import NodeStream
 from fuel_gpu.device import HOST
 from fuel_gpu.probes.report import DeviceInfo
+from fuel_gpu.sizes import size_text
 
 _LAUNCH_WEIGHT, _COPIES_WEIGHT, _PRODUCT_WEIGHT, _STREAM_WEIGHT = 0.3, 3.0, 1.5, 1.0
 _OTHER_COPIES_WEIGHT: Final = 1.5
@@ -42,23 +57,37 @@ _DUPLEX_WEIGHT: Final = 0.5
 _PEER_SHARE: Final = 4
 """A pair of devices gets this part of one device's time."""
 
+_SIZES_SHARE: Final = 2
+"""Some sizes alone get this part of a sitting."""
 
-def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iterator[Record]:
+
+def measure_device(
+    info: DeviceInfo, device: OpenDevice, effort: Effort, agenda: Agenda | None = None
+) -> Iterator[Record]:
     """Measure launch, copies and rates, and give each figure as soon as it is there.
 
     A figure that fails costs itself and a note; a dtype whose results are wrong is left out.
+
+    Parameters
+    ----------
+    agenda
+        What the first sitting found worth measuring; None in the first.
     """
     kinds = device.host_memory_kinds
-    weights = [_OTHER_COPIES_WEIGHT if index else _COPIES_WEIGHT for index in range(len(kinds))]
     duplex_kinds = device.duplex_memory_kinds if isinstance(device, DuplexDevice) else ()
-    weight = _LAUNCH_WEIGHT + sum(weights)
-    weight += _DUPLEX_WEIGHT * len(duplex_kinds)
-    weight += (_PRODUCT_WEIGHT + _STREAM_WEIGHT) * len(info.dtypes)
-    weight += _STREAM_WEIGHT * (len(device.memory_nodes) if isinstance(device, NodedDevice) else 0)
-    budget = Budget(effort.budget_s, weight)
+    dtypes = info.dtypes
+    nodes = device.memory_nodes if isinstance(device, NodedDevice) else ()
+    if agenda is not None:
+        kinds = tuple(kind for kind in kinds if kind in agenda.copy_sizes_bytes)
+        duplex_kinds = agenda.duplex
+        dtypes = tuple(d for d in dtypes if d in agenda.products or d in agenda.streams)
+        nodes = nodes if agenda.noded else ()
+    weights = [_OTHER_COPIES_WEIGHT if index else _COPIES_WEIGHT for index in range(len(kinds))]
+    weight = _LAUNCH_WEIGHT + sum(weights) + _DUPLEX_WEIGHT * len(duplex_kinds)
+    weight += (_PRODUCT_WEIGHT + _STREAM_WEIGHT) * len(dtypes) + _STREAM_WEIGHT * len(nodes)
+    budget = Budget(effort.sitting_s(first=agenda is None), weight)
     neighbours = Neighbours()
-    available = psutil.virtual_memory().available
-    bound_bytes = size_bound_bytes(info, available)
+    bound_bytes = size_bound_bytes(info, psutil.virtual_memory().available)
 
     launch: Figure | None = None
     yield Doing(what="launch overhead", spent=budget.spent())
@@ -73,11 +102,13 @@ def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iter
             yield from measure_copies(
                 ends,
                 partial(device.copies, memory=memory),
-                effort.copy_sizes_bytes,
+                agenda.copy_sizes_bytes[memory] if agenda else effort.copy_sizes_bytes,
                 bound_bytes,
                 effort,
                 budget,
                 share,
+                check=agenda is None,
+                refine=agenda is None,
                 conditions=partial(conditions_of, device),
             )
         except Exception as error:
@@ -94,10 +125,9 @@ def measure_device(info: DeviceInfo, device: OpenDevice, effort: Effort) -> Iter
             except Exception as error:
                 yield Note(text=f"copies both ways at once, {memory}: {one_line(error)}")
     if launch is not None:
-        for dtype in info.dtypes:
-            yield from _measure_dtype(info, device, dtype, launch, effort, budget)
-    if complaint := neighbours.complaint():
-        yield Note(text=complaint)
+        for dtype in dtypes:
+            yield from _measure_dtype(info, device, dtype, launch, effort, budget, agenda)
+    yield OthersBusy(cores=neighbours.cores())
 
 
 def measure_peer(
@@ -129,21 +159,29 @@ def measure_peer(
 
 
 def measure_sizes(
-    info: DeviceInfo, device: OpenDevice, sizes_bytes: Sequence[int], effort: Effort
+    info: DeviceInfo,
+    device: OpenDevice,
+    sizes_bytes: Sequence[int],
+    effort: Effort,
+    agenda: Agenda | None = None,
 ) -> Iterator[Record]:
-    """Measure copies of some sizes and nothing else."""
+    """Measure copies of some sizes and nothing else; of those on the agenda if there is one."""
     kinds = device.host_memory_kinds
-    budget = Budget(effort.budget_s / 2, _COPIES_WEIGHT * len(kinds))
+    if agenda is not None:
+        kinds = tuple(kind for kind in kinds if kind in agenda.copy_sizes_bytes)
+    seconds = effort.sitting_s(first=agenda is None) / _SIZES_SHARE
+    budget = Budget(seconds, _COPIES_WEIGHT * len(kinds))
     bound_bytes = size_bound_bytes(info, psutil.virtual_memory().available)
     for memory in kinds:
         yield from measure_copies(
             (str(HOST), info.id),
             partial(device.copies, memory=memory),
-            sizes_bytes,
+            agenda.copy_sizes_bytes[memory] if agenda else sizes_bytes,
             bound_bytes,
             effort,
             budget,
             _COPIES_WEIGHT,
+            check=agenda is None,
             refine=False,
         )
 
@@ -155,31 +193,67 @@ def _measure_dtype(
     launch: Figure,
     effort: Effort,
     budget: Budget,
+    agenda: Agenda | None,
 ) -> Iterator[Record]:
     notes: list[str] = []
-    yield Doing(what=f"matrix product, {dtype}", spent=budget.spent())
-    flops = _attempt(
-        lambda: measure_product(
-            info, device, dtype, effort, budget.deadline(_PRODUCT_WEIGHT), notes
-        ),
-        f"matrix product, {dtype}",
-        notes,
+    wrong: list[Wrong] = []
+
+    def rate_by(
+        quantity: Quantity,
+        what: str,
+        find: Callable[[], tuple[Chosen, Workload] | None],
+        size: Callable[[int], str],
+        deadline: float,
+    ) -> tuple[Figure | None, Chosen | None]:
+        try:
+            if (found := find()) is not None:
+                chosen, work = found
+                kernel = f"{chosen.kernel}, {size(chosen.size)}"
+                return measure_rate(device, work, kernel, effort, deadline), chosen
+        except WrongResult:
+            notes.append(f"{what}: wrong result after many runs, left out")
+            wrong.append(Wrong(quantity=quantity, of=dtype))
+        except Exception as error:
+            notes.append(f"{what}: {one_line(error)}")
+        return None, None
+
+    def find_product(deadline: float) -> tuple[Chosen, Workload] | None:
+        if agenda is None:
+            return best_product(info, device, dtype, effort, deadline, notes)
+        if (chosen := agenda.products.get(dtype)) is None:
+            return None
+        return chosen, same_again(chosen, dtype, device.product_kernels, device.product)
+
+    def find_stream(deadline: float) -> tuple[Chosen, Workload] | None:
+        if agenda is None:
+            return best_stream(info, device, dtype, effort, deadline, notes)
+        if (chosen := agenda.streams.get(dtype)) is None:
+            return None
+        return chosen, same_again(chosen, dtype, device.stream_kernels, device.stream)
+
+    what = f"matrix product, {dtype}"
+    yield Doing(what=what, spent=budget.spent())
+    deadline = budget.deadline(_PRODUCT_WEIGHT)
+    flops, product = rate_by(
+        "flops", what, partial(find_product, deadline), lambda n: f"n {n}", deadline
     )
     if flops is not None:
-        yield RateMeasured(rate=_rate(info, dtype, launch, flops, None), whole=False)
-    yield Doing(what=f"streaming, {dtype}", spent=budget.spent())
-    moved = _attempt(
-        lambda: measure_stream(info, device, dtype, effort, budget.deadline(_STREAM_WEIGHT), notes),
-        f"streaming, {dtype}",
-        notes,
-    )
+        rate = rate_of(info.id, dtype, launch, flops, None)
+        yield RateMeasured(rate=rate, whole=False, product=product)
+    what = f"streaming, {dtype}"
+    yield Doing(what=what, spent=budget.spent())
+    deadline = budget.deadline(_STREAM_WEIGHT)
+    moved, stream = rate_by("bytes", what, partial(find_stream, deadline), size_text, deadline)
     if flops is not None or moved is not None:
-        rate = _rate(info, dtype, launch, flops, moved)
-        yield RateMeasured(rate=rate)
-        if isinstance(device, NodedDevice) and device.memory_nodes and dtype == info.dtypes[0]:
+        rate = rate_of(info.id, dtype, launch, flops, moved)
+        yield RateMeasured(rate=rate, product=product, stream=stream)
+        noded = dtype == (agenda.noded if agenda else info.dtypes[0])
+        if isinstance(device, NodedDevice) and device.memory_nodes and noded:
             yield Doing(what="streaming in each memory node", spent=budget.spent())
-            nodes = _node_streams(info, device, dtype, effort, budget, notes)
-            yield RateMeasured(rate=msgspec.structs.replace(rate, nodes=nodes))
+            nodes = _node_streams(info, device, dtype, effort, budget, notes, wrong)
+            rate = msgspec.structs.replace(rate, nodes=nodes)
+            yield RateMeasured(rate=rate, product=product, stream=stream)
+    yield from wrong
     yield from (Note(text=text) for text in notes)
 
 
@@ -190,49 +264,15 @@ def _node_streams(
     effort: Effort,
     budget: Budget,
     notes: list[str],
+    wrong: list[Wrong],
 ) -> tuple[NodeStream, ...]:
+    what = "streaming in each memory node"
     weight = _STREAM_WEIGHT * len(device.memory_nodes)
     try:
         return measure_node_streams(info, device, dtype, effort, budget.deadline(weight))
-    except Exception as error:
-        notes.append(f"streaming in each memory node: {one_line(error)}")
-        return ()
-
-
-def _attempt(
-    measure: Callable[[], "Figure | None"], what: str, notes: list[str]
-) -> "Figure | None":
-    try:
-        return measure()
+    except WrongResult:
+        notes.append(f"{what}: wrong result after many runs, left out")
+        wrong.append(Wrong(quantity="nodes", of=dtype))
     except Exception as error:
         notes.append(f"{what}: {one_line(error)}")
-        return None
-
-
-def _rate(
-    info: DeviceInfo, dtype: str, launch: Figure, flops: Figure | None, moved: Figure | None
-) -> Rate:
-    flags = [f"launch: {flag}" for flag in launch.flags]
-    flags += [f"flops: {flag}" for flag in flops.flags] if flops else []
-    flags += [f"bytes: {flag}" for flag in moved.flags] if moved else []
-    return Rate(
-        device=info.id,
-        dtype=dtype,
-        flops_per_ns=flops.summary.median if flops else None,
-        bytes_per_ns=moved.summary.median if moved else None,
-        launch_ns=round(launch.summary.median),
-        provenance="measured",
-        flops_samples=flops.samples if flops else (),
-        bytes_samples=moved.samples if moved else (),
-        launch_samples=tuple(round(ns) for ns in launch.samples),
-        flops_interval=flops.summary.interval if flops else None,
-        bytes_interval=moved.summary.interval if moved else None,
-        launch_interval=(round(launch.summary.interval[0]), round(launch.summary.interval[1])),
-        flops_kernel=flops.kernel if flops else "",
-        bytes_kernel=moved.kernel if moved else "",
-        flags=tuple(flags),
-        flops_conditions=flops.conditions if flops else None,
-        bytes_conditions=moved.conditions if moved else None,
-        launch_conditions=launch.conditions,
-        measured=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
+    return ()

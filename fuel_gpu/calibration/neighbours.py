@@ -21,15 +21,15 @@ class Neighbours:
         elapsed = max(time.monotonic() - self._begun, 1e-9)
         return max(0.0, (_others_cpu_s() - self._before) / elapsed)
 
-    def complaint(self) -> str:
-        """What to say of a machine that was not quiet; empty if it was."""
-        cores = self.cores()
-        if cores < _NOTICEABLE_CORES:
-            return ""
-        return (
-            f"other processes kept {cores:.1f} of {psutil.cpu_count()} cores busy meanwhile; "
-            "measure again when the machine is quiet"
-        )
+
+def complaint(cores: float) -> str:
+    """What to say of a machine of which others kept so many cores busy; empty if it was quiet."""
+    if cores < _NOTICEABLE_CORES:
+        return ""
+    return (
+        f"other processes kept {cores:.1f} of {psutil.cpu_count()} cores busy meanwhile; "
+        "measure again when the machine is quiet"
+    )
 
 
 def _others_cpu_s() -> float:

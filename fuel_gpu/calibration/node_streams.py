@@ -6,8 +6,8 @@ import msgspec
 
 from fuel_gpu.calibration.backends import NodedDevice
 from fuel_gpu.calibration.effort import Effort
-from fuel_gpu.calibration.kernel_trials import collect, stream_bytes
-from fuel_gpu.calibration.sampling import summarize
+from fuel_gpu.calibration.figures import node_stream
+from fuel_gpu.calibration.kernel_trials import measure_rate, stream_bytes
 from fuel_gpu.calibration.table import NodeStream
 from fuel_gpu.probes.report import DeviceInfo
 
@@ -19,29 +19,18 @@ def measure_node_streams(
 
     Raises
     ------
-    RuntimeError
+    WrongResult
         If a copy is wrong.
     """
     found = []
     begun, nodes = time.monotonic(), device.memory_nodes
     for index, node in enumerate(nodes, start=1):
         memory_bytes = node.memory_bytes or info.memory_bytes // len(nodes)
-        nbytes = stream_bytes(msgspec.structs.replace(info, memory_bytes=memory_bytes))
+        within = msgspec.structs.replace(info, memory_bytes=memory_bytes)
+        nbytes = stream_bytes(within, effort.stream_caches)
         work = device.node_stream(node, dtype, nbytes)
         work.run()
         until = begun + (deadline - begun) * index / len(nodes)
-        samples = [work.amount / ns for ns in collect(work.run, effort, until)]
-        if not work.correct():
-            raise RuntimeError(f"node {node.node}: wrong result after many runs")
-        summary = summarize(samples, width=effort.width)
-        found.append(
-            NodeStream(
-                node=node.node,
-                cpus=node.cpus,
-                bytes_per_ns=summary.median,
-                samples=tuple(samples),
-                interval=summary.interval,
-                flags=summary.flags,
-            )
-        )
+        moved = measure_rate(device, work, "", effort, until)
+        found.append(node_stream(node.node, node.cpus, moved))
     return tuple(found)

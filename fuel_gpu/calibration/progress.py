@@ -14,8 +14,16 @@ class DeviceStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundStarted:
+    """All devices are measured once more, in fresh processes: the `index`-th of `count` times."""
+
+    index: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Measuring:
-    """What is being measured now, and which share of the device's time is spent (0 to 1)."""
+    """What is being measured now, and which share of the whole time is spent (0 to 1)."""
 
     device: str
     what: str
@@ -41,4 +49,4 @@ class Interrupted:
     device: str
 
 
-Event = DeviceStarted | Measuring | DeviceEnded | Interrupted
+Event = DeviceStarted | RoundStarted | Measuring | DeviceEnded | Interrupted

@@ -14,6 +14,12 @@ OUTSIDE = 20
 FEWEST_FOR_INTERVAL = 6
 """Below six samples no pair of them encloses the median with 95 % confidence."""
 
+STEADY_NS = 20_000_000
+"""What takes so long is not repeated at once: it has seen many moments itself."""
+
+LONG_NS = 100_000_000
+"""Samples that took so long in all have met as many moments as many short ones."""
+
 _TREND_P_VALUE = 0.01
 _TREND_SHIFT = 0.1
 _MODE_SHARE = 0.2
@@ -52,15 +58,40 @@ def summarize(samples: Sequence[float], *, width: float) -> Summary:
         Half the interval's width relative to the median that counts as settled.
     """
     values = np.asarray(samples, dtype=np.float64)
-    found = (
-        ("drift", drifts(values)),
-        ("bimodal", is_bimodal(values)),
-        ("unsettled", not settled(samples, width=width)),
-    )
     return Summary(
         median=float(np.median(values)),
         interval=median_interval(samples),
-        flags=tuple(name for name, present in found if present),
+        flags=_flags(values, settled=settled(samples, width=width)),
+    )
+
+
+def summarize_sittings(sittings: Sequence[Sequence[float]], *, width: float) -> Summary:
+    """Summarise one figure's samples of several sittings, in the order in which they were taken.
+
+    Samples of one process agree with each other more than with those of the next, which has other
+    memory, other threads and another moment: the sittings' medians, not the samples, are what is
+    independent. So the figure is the median of these medians, and its interval theirs.
+
+    Parameters
+    ----------
+    sittings
+        One or more, each with a sample at least. Of a single one its samples are summarised.
+    width
+        As `summarize` has it.
+
+    Notes
+    -----
+    T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable time", ISMM (2013): repetition
+    has to take place at the highest level that varies.
+    """
+    if len(sittings) == 1:
+        return summarize(sittings[0], width=width)
+    medians = [float(np.median(samples)) for samples in sittings]
+    pooled = np.concatenate([np.asarray(samples, dtype=np.float64) for samples in sittings])
+    return Summary(
+        median=float(np.median(medians)),
+        interval=median_interval(medians),
+        flags=_flags(pooled, settled=settled(medians, width=width)),
     )
 
 
@@ -90,6 +121,11 @@ def _enclosing_rank(n: int) -> int:
         binomial = binomial * (n - rank) // (rank + 1)
         rank += 1
     return max(rank, 1)
+
+
+def _flags(values: NDArray[np.float64], *, settled: bool) -> tuple[str, ...]:
+    found = (("drift", drifts(values)), ("bimodal", is_bimodal(values)), ("unsettled", not settled))
+    return tuple(name for name, present in found if present)
 
 
 def relative_half_width(samples: Sequence[float]) -> float:

@@ -13,7 +13,13 @@ def shown_progress() -> Iterator[Callable[["Event"], None]]:
     """Give a function that shows a calibration's events on standard error."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from fuel_gpu.calibration.progress import DeviceEnded, DeviceStarted, Interrupted, Measuring
+    from fuel_gpu.calibration.progress import (
+        DeviceEnded,
+        DeviceStarted,
+        Interrupted,
+        Measuring,
+        RoundStarted,
+    )
     from fuel_gpu.cli.console import console
 
     screen = console(stderr=True)
@@ -31,12 +37,13 @@ def shown_progress() -> Iterator[Callable[["Event"], None]]:
     def show(event: "Event") -> None:
         match event:
             case DeviceStarted():
-                bar.reset(task, device=event.device, description="starting")
                 screen.print(
                     f"measuring {event.device} ({event.name}), {event.index} of {event.count}"
                 )
+            case RoundStarted():
+                screen.print(f"measuring again in fresh processes, {event.index} of {event.count}")
             case Measuring():
-                bar.update(task, completed=event.spent, description=event.what)
+                bar.update(task, device=event.device, completed=event.spent, description=event.what)
             case DeviceEnded():
                 for note in event.notes:
                     screen.print(f"  {event.device}: {note}")

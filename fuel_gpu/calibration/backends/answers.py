@@ -1,5 +1,6 @@
 """Data with known answers, so that a copy that did not arrive or a wrong product is caught."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -17,16 +18,41 @@ _STEP: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 """Odd and far from any small multiple: repeated additions pass through all values of a word."""
 
 
+_BLOCK_WORDS: Final = 2**16
+"""Half a MiB: blocks that stay in a cache, so that no temporary array of a buffer's size is made
+whose pages have to be touched for the first time."""
+
+
 def number_words(buffer: NDArray[np.uint8]) -> None:
     """Give each word of a buffer its own value, so that a copy to a wrong place shows."""
-    words = buffer.view(np.uint64)
-    words[:] = np.arange(len(words), dtype=np.uint64)
+    numbers = np.arange(_BLOCK_WORDS, dtype=np.uint64)
+    for start, block in _blocks(buffer):
+        np.add(numbers[: len(block)], np.uint64(start), out=block)
 
 
 def change_words(buffer: NDArray[np.uint8]) -> None:
     """Change every word of a numbered buffer, so that a copy that did not happen shows."""
     words = buffer.view(np.uint64)
     np.add(words, _STEP, out=words)
+
+
+def same_words(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
+    """Whether two buffers of one length hold the same."""
+    pairs = zip(_blocks(one), _blocks(other), strict=True)
+    return all(np.array_equal(block, twin) for (_, block), (_, twin) in pairs)
+
+
+def _blocks(buffer: NDArray[np.uint8]) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+    words = buffer.view(np.uint64)
+    for start in range(0, len(words), _BLOCK_WORDS):
+        yield start, words[start : start + _BLOCK_WORDS]
+
+
+def repeat(pattern: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write a pattern over and over, to the end of `out`."""
+    whole = len(out) // len(pattern) * len(pattern)
+    out[:whole].reshape(-1, len(pattern))[:] = pattern
+    out[whole:] = pattern[: len(out) - whole]
 
 
 def padded(matrix: NDArray[Any], pitch: int) -> NDArray[Any]:

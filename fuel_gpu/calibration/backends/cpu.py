@@ -7,20 +7,23 @@ import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
 from fuel_gpu.calibration.backends import Copies, MemoryNode, Workload
-from fuel_gpu.calibration.backends.answers import ProductCheck
+from fuel_gpu.calibration.backends.answers import ProductCheck, number_words, same_words
 from fuel_gpu.calibration.backends.cpu_state import CoreCounters
 from fuel_gpu.calibration.clock import timed
+from fuel_gpu.calibration.effort import MIB
 from fuel_gpu.calibration.table import Conditions
 from fuel_gpu.probes.report import DeviceInfo
 from fuel_gpu.probes.topology import parse_cpu_list
 
 _BLAS_DTYPES: Final = ("float32", "float64")
 _CALLS_PER_LAUNCH_SAMPLE: Final = 2_000
+
+R = TypeVar("R")
 
 
 def open_device(info: DeviceInfo) -> "CpuDevice":
@@ -47,6 +50,7 @@ class CpuDevice:
         self._counters = CoreCounters()
         self._cores = usable_cores()
         self._pool = ThreadPoolExecutor(self._cores)
+        self._streamed: _Streamed | None = None
 
     def watch(self) -> None:
         """Forget what held the processor back."""
@@ -94,13 +98,15 @@ class CpuDevice:
 
     def stream(self, dtype: str, kernel: str, nbytes: int) -> Workload:
         """Let all cores copy."""
-        return _stream(self._pool, self._cores, dtype, nbytes)
+        if self._streamed is None or self._streamed.nbytes != nbytes:
+            self._streamed = _Streamed(self._pool, self._cores, nbytes)
+        return self._streamed.by(dtype)
 
     def node_stream(self, node: MemoryNode, dtype: str, nbytes: int) -> Workload:
         """Let the cores of one node copy; what they are the first to touch is its memory."""
         cpus = parse_cpu_list(node.cpus)
         pool = ThreadPoolExecutor(len(cpus), initializer=_pin, initargs=(cpus,))
-        return _stream(pool, len(cpus), dtype, nbytes)
+        return _Streamed(pool, len(cpus), nbytes).by(dtype)
 
 
 def usable_cores() -> int:
@@ -115,31 +121,33 @@ def _pin(cpus: set[int]) -> None:
     os.sched_setaffinity(0, cpus)  # of a thread, Linux means by 0
 
 
-def _stream(pool: ThreadPoolExecutor, threads: int, dtype: str, nbytes: int) -> Workload:
-    """Let each thread copy its own part, which it was the first to touch.
+class _Streamed:
+    """Two arrays, of which each thread copies its own part, which it was the first to touch.
 
     One thread does not reach the memory's bandwidth; NumPy copies without holding the interpreter's
     lock.
     """
-    count = nbytes // np.dtype(dtype).itemsize
-    src, dst = np.empty(count, dtype=dtype), np.empty(count, dtype=dtype)
-    edges = np.linspace(0, count, threads + 1).astype(int).tolist()
-    parts = [slice(lo, hi) for lo, hi in itertools.pairwise(edges)]
 
-    def fill(part: slice) -> None:
-        src[part] = np.arange(part.start, part.stop)
-        dst[part] = 0
+    def __init__(self, pool: ThreadPoolExecutor, threads: int, nbytes: int) -> None:
+        self.nbytes = nbytes
+        self._pool = pool
+        self._src, self._dst = np.empty(nbytes, np.uint8), np.empty(nbytes, np.uint8)
+        edges = [MIB * (nbytes // MIB * index // threads) for index in range(threads)] + [nbytes]
+        self._parts = [slice(low, high) for low, high in itertools.pairwise(edges)]
+        self._by_all(lambda part: number_words(self._src[part]))
 
-    def copy(part: slice) -> None:
-        np.copyto(dst[part], src[part])
+    def by(self, dtype: str) -> Workload:
+        """Copy elements of one dtype, from an array of numbers to one of zeros."""
 
-    def all_of(work: Callable[[slice], None]) -> None:
-        for future in [pool.submit(work, part) for part in parts]:
-            future.result()
+        def copy(part: slice) -> None:
+            np.copyto(self._dst[part].view(dtype), self._src[part].view(dtype))
 
-    all_of(fill)
-    return Workload(
-        2 * src.nbytes,
-        lambda: timed(lambda: all_of(copy)),
-        lambda: bool(np.array_equal(src, dst)),
-    )
+        self._by_all(lambda part: self._dst[part].fill(0))
+        return Workload(
+            2 * self.nbytes,
+            lambda: timed(lambda: self._by_all(copy)),
+            lambda: all(self._by_all(lambda part: same_words(self._src[part], self._dst[part]))),
+        )
+
+    def _by_all(self, work: Callable[[slice], R]) -> list[R]:
+        return [future.result() for future in [self._pool.submit(work, p) for p in self._parts]]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fuel_gpu.calibration.backends import Copies, Workload
-from fuel_gpu.calibration.backends.answers import ProductCheck, number_words
+from fuel_gpu.calibration.backends.answers import ProductCheck, number_words, same_words
 from fuel_gpu.calibration.backends.cuda_copies import HostCopies, PeerCopies
 from fuel_gpu.calibration.backends.cuda_duplex import both_ways, peer_both_ways
 from fuel_gpu.calibration.backends.cuda_state import CardCounters, open_counters
@@ -175,7 +175,7 @@ class CudaDevice:
 
         def correct() -> bool:
             self.fetch(back, dst)
-            return bool(np.array_equal(host, back))
+            return same_words(host, back)
 
         return Workload(2 * nbytes, lambda: self.copy(dst.ptr, src.ptr, nbytes, kind), correct)
 

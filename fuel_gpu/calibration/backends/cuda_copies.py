@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fuel_gpu.calibration.backends.answers import change_words, number_words
+from fuel_gpu.calibration.backends.answers import change_words, number_words, same_words
 
 if TYPE_CHECKING:
     from fuel_gpu.calibration.backends.cuda import CudaDevice
@@ -38,7 +38,7 @@ class HostCopies:
         change_words(self._host[:nbytes])
         self.upload(nbytes)
         self.download(nbytes)
-        return bool(np.array_equal(self._host[:nbytes], self._back[:nbytes]))
+        return same_words(self._host[:nbytes], self._back[:nbytes])
 
     def release(self) -> None:
         """Free the memory."""
@@ -77,7 +77,7 @@ class PeerCopies:
         self._device.send(back, self._near)
         self.download(nbytes)
         self._device.fetch(back, self._near)
-        return bool(np.array_equal(host, back))
+        return same_words(host, back)
 
     def release(self) -> None:
         """Free the memory."""

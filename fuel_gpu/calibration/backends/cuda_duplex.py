@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fuel_gpu.calibration.backends import Workload
-from fuel_gpu.calibration.backends.answers import change_words, number_words
+from fuel_gpu.calibration.backends.answers import change_words, number_words, same_words
 from fuel_gpu.calibration.backends.cuda_copies import host_array
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def both_ways(device: "CudaDevice", nbytes: int, memory: str) -> Workload:
     def correct() -> bool:
         found = np.zeros(nbytes, dtype=np.uint8)
         device.fetch(found, target)
-        return bool(np.array_equal(found, outward) and np.array_equal(inward, back))
+        return same_words(found, outward) and same_words(inward, back)
 
     return _at_once(device, device.index, other, there, here, nbytes, correct)
 
@@ -71,10 +71,10 @@ def peer_both_ways(device: "CudaDevice", other: int, nbytes: int) -> Workload:
     def correct() -> bool:
         found = np.zeros(nbytes, dtype=np.uint8)
         device.fetch(found, near_target)
-        came = np.array_equal(found, back)
+        came = same_words(found, back)
         _copy_between(device, near_target, device.index, far_target, other, nbytes)
         device.fetch(found, near_target)
-        return bool(came and np.array_equal(found, host))
+        return came and same_words(found, host)
 
     return _at_once(device, other, stream, there, here, nbytes, correct)
 

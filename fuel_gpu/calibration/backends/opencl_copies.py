@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fuel_gpu.calibration.backends.answers import change_words, number_words
+from fuel_gpu.calibration.backends.answers import change_words, number_words, same_words
 from fuel_gpu.calibration.clock import timed
 
 _WITHOUT_INVALIDATE: Final = ("OpenCL 1.0", "OpenCL 1.1")
@@ -17,12 +17,17 @@ class EnqueuedCopies:
 
     memory: str = "pageable"
 
-    def __init__(self, cl: Any, context: Any, queue: Any, largest_bytes: int) -> None:
+    def __init__(
+        self,
+        cl: Any,
+        context: Any,
+        queue: Any,
+        arrays: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    ) -> None:
         self._cl, self._queue = cl, queue
-        self._host = np.zeros(largest_bytes, dtype=np.uint8)
-        self._back = np.zeros(largest_bytes, dtype=np.uint8)
+        self._host, self._back = arrays
         number_words(self._host)
-        self._buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, largest_bytes)
+        self._buffer = cl.Buffer(context, cl.mem_flags.READ_WRITE, self._host.nbytes)
 
     def upload(self, nbytes: int) -> int:
         """Copy the first `nbytes` to the device; gives nanoseconds."""
@@ -39,7 +44,7 @@ class EnqueuedCopies:
         change_words(self._host[:nbytes])
         self.upload(nbytes)
         self.download(nbytes)
-        return bool(np.array_equal(self._host[:nbytes], self._back[:nbytes]))
+        return same_words(self._host[:nbytes], self._back[:nbytes])
 
     def release(self) -> None:
         """Free the buffer."""
@@ -56,13 +61,18 @@ class MappedCopies:
 
     memory: str = "mapped"
 
-    def __init__(self, cl: Any, context: Any, queue: Any, largest_bytes: int) -> None:
+    def __init__(
+        self,
+        cl: Any,
+        context: Any,
+        queue: Any,
+        arrays: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    ) -> None:
         self._cl, self._queue = cl, queue
-        self._host = np.zeros(largest_bytes, dtype=np.uint8)
-        self._back = np.zeros(largest_bytes, dtype=np.uint8)
+        self._host, self._back = arrays
         number_words(self._host)
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
-        self._buffer = cl.Buffer(context, flags, largest_bytes)
+        self._buffer = cl.Buffer(context, flags, self._host.nbytes)
         older = queue.device.version.startswith(_WITHOUT_INVALIDATE)
         maps = cl.map_flags
         self._to_write = maps.WRITE if older else maps.WRITE_INVALIDATE_REGION
@@ -85,11 +95,11 @@ class MappedCopies:
         change_words(host)
         self._write(host)
         self._cl.enqueue_copy(self._queue, back, self._buffer)
-        written = np.array_equal(host, back)
+        written = same_words(host, back)
         change_words(host)
         self._cl.enqueue_copy(self._queue, self._buffer, host)
         self._read(back)
-        return bool(written and np.array_equal(host, back))
+        return written and same_words(host, back)
 
     def release(self) -> None:
         """Free the buffer."""

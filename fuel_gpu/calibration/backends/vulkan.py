@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fuel_gpu.calibration.backends import Copies, Workload
-from fuel_gpu.calibration.backends.answers import ProductCheck, padded
+from fuel_gpu.calibration.backends.answers import ProductCheck, padded, repeat, same_words
+from fuel_gpu.calibration.backends.host_arrays import HostArrays
 from fuel_gpu.calibration.backends.vulkan_clock import Timestamps
 from fuel_gpu.calibration.backends.vulkan_copies import VulkanCopies
 from fuel_gpu.calibration.backends.vulkan_queue import VulkanQueue
@@ -31,9 +32,9 @@ _MAX_GROUPS: Final = "max-compute-workgroups-per-dimension"
 _PITCH_BYTES: Final = 64
 """Padding of a matrix's rows: at a power of two apart they would all fall into one cache set."""
 
-_ORDINARY: Final = np.arange(2039)
-"""Numbers that float16 holds and no driver flushes to zero; 2039 is prime, so that what lands at
-a wrong place shows."""
+_ORDINARY: Final = np.arange(1, 2040, dtype=np.float16)
+"""Numbers that no driver flushes to zero, nor what the bytes of several of them mean as float32 or
+float64; 2039 is prime, so that what lands at a wrong place shows."""
 
 _TIMESTAMPS_ARE_WRONG: Final = "wall clock as timestamps are wrong"
 _CLOCK_TRIALS: Final = 5
@@ -136,11 +137,13 @@ class VulkanDevice:
         self._device = adapter.request_device_sync(required_features=self.features)
         self._queue = VulkanQueue(wgpu, self._device)
         self._limits = self._device.limits
+        self._arrays = HostArrays()
         self._modules: dict[str, Any] = {}
+        self._streamed: tuple[Any, Any] | None = None
 
     def copies(self, largest_bytes: int, memory: str) -> Copies:
         """Allocate arrays, a buffer of the adapter, and buffers to be mapped."""
-        return VulkanCopies(self._queue, largest_bytes, memory)
+        return VulkanCopies(self._queue, self._arrays.pair(largest_bytes), memory)
 
     def launch(self) -> Workload:
         """Submit an empty kernel and wait for it."""
@@ -186,7 +189,7 @@ class VulkanDevice:
 
         def correct() -> bool:
             with self._queue.fetched(target, nbytes) as found:
-                return bool(np.array_equal(found, host.view(np.uint8)))
+                return same_words(found, host)
 
         return self._workload(2 * nbytes, work, correct)
 
@@ -236,8 +239,13 @@ class VulkanDevice:
     ) -> tuple[_Dispatches, NDArray[Any], Any]:
         """Copying an array, in pieces as large as can be bound; with its source and its target."""
         shape, size = _STREAMS[kernel], np.dtype(dtype).itemsize
-        host = np.resize(_ORDINARY.astype(dtype), nbytes // size)
-        source, target = self._queue.sent(host), self._queue.buffer(nbytes, "STORAGE", "COPY_SRC")
+        host, _ = self._arrays.pair(nbytes)
+        repeat(_ORDINARY, host.view(_ORDINARY.dtype))
+        if self._streamed is None or self._streamed[0].size != nbytes:
+            target = self._queue.buffer(nbytes, "STORAGE", "COPY_SRC", "COPY_DST")
+            self._streamed = self._queue.sent(host), target
+        source, target = self._streamed
+        self._queue.clear(target)  # of what an earlier kernel copied
         pipeline = self._pipeline(shape.entry, dtype)
         each = []
         for start, length in pieces(nbytes, self._limits[_MAX_BINDING]):

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from fuel_gpu.calibration.backends.answers import change_words, number_words
+from fuel_gpu.calibration.backends.answers import change_words, number_words, same_words
 from fuel_gpu.calibration.backends.vulkan_queue import VulkanQueue
 from fuel_gpu.calibration.clock import timed
 
@@ -20,13 +20,18 @@ class VulkanCopies:
         nothing, so bytes are copied to a buffer that is then mapped, and read.
     """
 
-    def __init__(self, queue: VulkanQueue, largest_bytes: int, memory: str) -> None:
+    def __init__(
+        self,
+        queue: VulkanQueue,
+        arrays: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+        memory: str,
+    ) -> None:
         self._queue, self.memory = queue, memory
-        self._host = np.zeros(largest_bytes, dtype=np.uint8)
-        self._back = np.zeros(largest_bytes, dtype=np.uint8)
+        self._host, self._back = arrays
         number_words(self._host)
+        largest_bytes = self._host.nbytes
         self._buffer = queue.buffer(largest_bytes, "COPY_SRC", "COPY_DST")
-        self._inward = queue.buffer(largest_bytes, "COPY_DST", "MAP_READ")
+        self._inward = queue.staging(largest_bytes)
         self._outward = (
             queue.buffer(largest_bytes, "COPY_SRC", "MAP_WRITE") if memory == "mapped" else None
         )
@@ -46,11 +51,11 @@ class VulkanCopies:
         change_words(self._host[:nbytes])
         self.upload(nbytes)
         self.download(nbytes)
-        return bool(np.array_equal(self._host[:nbytes], self._back[:nbytes]))
+        return same_words(self._host[:nbytes], self._back[:nbytes])
 
     def release(self) -> None:
         """Free the buffers."""
-        for buffer in (self._buffer, self._inward, self._outward):
+        for buffer in (self._buffer, self._outward):
             if buffer is not None:
                 buffer.destroy()
 

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fuel_gpu.calibration.effort import MIB
+
+_PIECE_BYTES: Final = 16 * MIB
 
 
 class VulkanQueue:
@@ -14,6 +18,7 @@ class VulkanQueue:
     def __init__(self, wgpu: Any, device: Any) -> None:
         self._usage = wgpu.BufferUsage
         self.device = device
+        self._staging: Any = None
 
     def buffer(self, nbytes: int, *usages: str) -> Any:
         """Allocate zeros, to be used in some of the ways that WebGPU names."""
@@ -22,16 +27,31 @@ class VulkanQueue:
             flags |= getattr(self._usage, usage)
         return self.device.create_buffer(size=nbytes, usage=flags)
 
+    def staging(self, nbytes: int) -> Any:
+        """Give a buffer to copy to and to map for reading: one for all, as only one is mapped."""
+        if self._staging is None or self._staging.size < nbytes:
+            self._staging = self.buffer(nbytes, "COPY_DST", "MAP_READ")
+        return self._staging
+
     def sent(self, host: NDArray[Any]) -> Any:
         """Copy an array into a new buffer for kernels."""
         buffer = self.buffer(host.nbytes, "STORAGE", "COPY_SRC", "COPY_DST")
-        self.write(buffer, host)
+        flat = host.reshape(-1).view(np.uint8)
+        for start in range(0, len(flat), _PIECE_BYTES):  # each write is staged in new memory
+            self.device.queue.write_buffer(buffer, start, flat[start : start + _PIECE_BYTES])
+            self.finish()
         return buffer
 
     def write(self, buffer: Any, host: NDArray[Any]) -> None:
         """Copy an array to the start of a buffer."""
         self.device.queue.write_buffer(buffer, 0, host)
         self.finish()
+
+    def clear(self, buffer: Any) -> None:
+        """Fill a buffer with zeros."""
+        encoder = self.device.create_command_encoder()
+        encoder.clear_buffer(buffer)
+        self.finish(encoder.finish())
 
     def copy(self, source: Any, target: Any, nbytes: int) -> None:
         """Copy between the starts of two buffers."""
@@ -46,11 +66,10 @@ class VulkanQueue:
     @contextmanager
     def fetched(self, buffer: Any, nbytes: int) -> Iterator[NDArray[np.uint8]]:
         """Show a buffer's first bytes, inside the context only."""
-        staging = self.buffer(nbytes, "COPY_DST", "MAP_READ")
+        staging = self.staging(nbytes)
         self.copy(buffer, staging, nbytes)
         with self.mapped(staging, nbytes) as found:
             yield found
-        staging.destroy()
 
     @contextmanager
     def mapped(self, staging: Any, nbytes: int) -> Iterator[NDArray[np.uint8]]:
