@@ -1,5 +1,6 @@
 """Copies between the host and a device over all sizes, in both directions."""
 
+import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -154,13 +155,20 @@ class _Sweep:
         self._memory, self._effort, self._bound_bytes = copies.memory, effort, bound_bytes
         self._conditions = conditions
         self._samples: dict[tuple[Direction, int], list[int]] = {}
+        self._steady_from: dict[Direction, float] = dict.fromkeys(DIRECTIONS, math.inf)
 
     def visit(self, direction: Direction, size: int) -> None:
-        """Take a few samples after a copy that is not counted, or of a long copy one."""
+        """Take a few samples after a copy that is not counted; one of a copy known to be long."""
         run = self._runs[direction]
         samples = self._samples.setdefault((direction, size), [])
         first = run(size)
-        samples += [first] if first >= STEADY_NS else [run(size) for _ in range(_RUNS_A_VISIT)]
+        if size < self._steady_from[direction]:
+            first = run(size)
+            if first >= STEADY_NS:
+                self._steady_from[direction] = size
+        samples.append(first)
+        if first < STEADY_NS:
+            samples += [run(size) for _ in range(_RUNS_A_VISIT - 1)]
 
     def last_ns(self, direction: Direction, size: int) -> int:
         """The latest sample."""

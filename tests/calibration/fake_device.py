@@ -7,6 +7,7 @@ from fuel_gpu.calibration.backends import Workload
 from fuel_gpu.calibration.effort import Effort
 
 HASTY = Effort(
+    sittings=1,
     budget_s=60.0,
     limit_s=20.0,
     copy_sizes_bytes=(4096, 8192, 16384, 32768),
@@ -16,6 +17,7 @@ HASTY = Effort(
     fewest_copies=9,
     dwell_s=0.0,
     product_run_ns=1_000_000,
+    stream_caches=4,
 )
 """Fake figures never vary, so all is settled, and over, at once."""
 

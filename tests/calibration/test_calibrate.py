@@ -1,7 +1,7 @@
 """The whole calibration: devices in children, faults as notes, figures that survive."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from fuel_gpu.calibration.progress import (
     Measuring,
 )
 from fuel_gpu.calibration.rates import device_rates
+from fuel_gpu.calibration.sittings import Sittings
 from fuel_gpu.calibration.table import Table
 from fuel_gpu.calibration.transfers import TableTransfers
 from fuel_gpu.device import HOST, Device
@@ -34,6 +35,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     npu_plugin.install(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
+        patch.setattr(calibration, "QUICK", replace(calibration.QUICK, sittings=2))
         yield
 
 
@@ -225,7 +227,11 @@ def test_a_run_that_measures_nothing_leaves_the_date(good: Run) -> None:
 @pytest.mark.parametrize("devices", [NPU, "npu:0", "npu", [NPU], ["npu:0"], ("npu",), {NPU}])
 def test_devices_go_by_value_or_name(devices: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(calibration, "_follow", lambda request, *_: asked.append(request.device.id))
+    def follow(sittings: Sittings, _: object) -> bool:
+        asked.append(sittings.device.id)
+        return False
+
+    monkeypatch.setattr(calibration, "_follow", follow)
     calibrate(report("good"), devices=devices)
     assert asked == ["npu:0"]
 

@@ -45,7 +45,7 @@ def plugin_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def tight_limits(plugin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibration, "QUICK", replace(QUICK, limit_s=6.0))
+    monkeypatch.setattr(calibration, "QUICK", replace(QUICK, limit_s=6.0, sittings=2))
     monkeypatch.setattr(isolation, "MAX_OUTPUT_BYTES", MIB)
     monkeypatch.setattr(isolation, "host_memory_bytes", lambda: 512 * MIB)
 
@@ -100,10 +100,12 @@ CALIBRATE = """
 import sys
 from pathlib import Path
 import npu_plugin
+from dataclasses import replace
 import fuel_gpu.calibration.calibrate as calibration
 from fuel_gpu.calibration.table_file import save_table
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
 
+calibration.QUICK = replace(calibration.QUICK, sittings=2)
 cpu = DeviceInfo(id="cpu:0", backend="cpu", name="a processor", memory_bytes=2**34)
 npus = [npu_plugin.describe(0, "good"), npu_plugin.describe(1, sys.argv[2])]
 calibration.calibrate(

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 import fuel_gpu.calibration.neighbours as neighbours
-from fuel_gpu.calibration.neighbours import Neighbours
+from fuel_gpu.calibration.neighbours import Neighbours, complaint
 
 
 class Machine:
@@ -39,7 +39,7 @@ def test_our_own_work_is_no_neighbour(machine: Machine) -> None:
     watched = Neighbours()
     machine.now, machine.user, machine.own = 10.0, 38.0, 38.0
     assert watched.cores() == 0.0
-    assert watched.complaint() == ""
+    assert complaint(watched.cores()) == ""
 
 
 def test_others_are_told_in_cores(machine: Machine) -> None:
@@ -47,13 +47,13 @@ def test_others_are_told_in_cores(machine: Machine) -> None:
     watched = Neighbours()
     machine.now, machine.user, machine.system, machine.own = 10.0, 112.0, 3.0, 5.0
     assert watched.cores() == 1.0
-    assert watched.complaint().startswith("other processes kept 1.0 of 4 cores busy meanwhile")
+    assert complaint(watched.cores()).startswith("other processes kept 1.0 of 4 cores busy meanwhile")
 
 
 def test_a_little_is_not_spoken_of(machine: Machine) -> None:
     watched = Neighbours()
     machine.now, machine.user = 10.0, 2.0
-    assert watched.complaint() == ""
+    assert complaint(watched.cores()) == ""
 
 
 def test_counters_that_went_back_are_no_negative_cores(machine: Machine) -> None:

@@ -12,7 +12,6 @@ from fuel_gpu.calibration.backends import can_measure, open_device, vulkan_clock
 from fuel_gpu.calibration.backends.vulkan import VulkanDevice, grid, pieces
 from fuel_gpu.calibration.isolation import measure_in_child
 from fuel_gpu.calibration.measure import measure_device
-from fuel_gpu.calibration.neighbours import Neighbours
 from fuel_gpu.calibration.records import (
     CopyMeasured,
     Finished,
@@ -90,9 +89,8 @@ def device(fuel_device: DeviceInfo) -> VulkanDevice:
 
 
 @pytest.fixture
-def small(fuel_device: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> DeviceInfo:
+def small(fuel_device: DeviceInfo) -> DeviceInfo:
     """The device as if it had 256 MiB and one dtype, so that measuring takes a moment."""
-    monkeypatch.setattr(Neighbours, "complaint", lambda self: "")
     return msgspec.structs.replace(fuel_device, memory_bytes=256 * MIB, dtypes=("float32",))
 
 
