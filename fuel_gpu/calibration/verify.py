@@ -7,10 +7,11 @@ from statistics import median
 from typing import Final
 
 from fuel_gpu.calibration.curves import CurveTimes, size_amid
-from fuel_gpu.calibration.effort import FULL, QUICK
+from fuel_gpu.calibration.effort import FULL, QUICK, Effort
 from fuel_gpu.calibration.isolation import measure_in_child
 from fuel_gpu.calibration.progress import Event, Measuring
-from fuel_gpu.calibration.records import CopyMeasured, Doing, Note, Request
+from fuel_gpu.calibration.records import CopyMeasured, Doing, Finished, Note, Record, Request
+from fuel_gpu.calibration.sittings import Sittings
 from fuel_gpu.calibration.staleness import same_device
 from fuel_gpu.calibration.table import Point, Table
 from fuel_gpu.device import HOST, Device
@@ -125,7 +126,8 @@ def verify(
             continue
         request = Request(device=here[info.id], full=full, sizes_bytes=tuple(sizes))
         found: dict[tuple[str, str, str, int], CopyMeasured] = {}
-        for record in measure_in_child(request, limit_s=(FULL if full else QUICK).limit_s):
+        said: list[str] = []
+        for record in _in_sittings(request, FULL if full else QUICK):
             match record:
                 case Doing():
                     tell(Measuring(info.id, record.what, record.spent))
@@ -133,9 +135,25 @@ def verify(
                     key = (record.src, record.dst, record.memory, record.point.bytes)
                     found[key] = record
                 case Note():
-                    notes.append(f"{info.id}: {record.text}")
+                    said.append(f"{info.id}: {record.text}")
+        notes += dict.fromkeys(said)  # each sitting may say the same
         held_out += _compare(table, list(found.values()))
     return Verification(tuple(held_out), tuple(notes), tuple(_judge(table, held_out)))
+
+
+def _in_sittings(request: Request, effort: Effort) -> Iterator[Record]:
+    """Measure as often as the table was: a figure of one process would differ by its moment."""
+    sittings = Sittings(request, effort, effort.sittings)
+    while not sittings.over:
+        whole = False
+        for record in measure_in_child(sittings.request, limit_s=effort.limit_s):
+            if isinstance(record, Finished):
+                whole = record.whole
+            elif isinstance(record, Doing):
+                yield Doing(what=record.what, spent=sittings.spent(record.spent))
+            else:
+                yield from sittings.joined(record)
+        sittings.end(whole=whole)
 
 
 def _held_out_sizes(table: Table, info: DeviceInfo) -> list[int]:

@@ -101,11 +101,22 @@ FAULTS: dict[str, Callable[[], object]] = {
 
 
 def open_device(info: DeviceInfo) -> FakeDevice:
-    """Open a device for measuring; its name tells its fault, and whether opening has it."""
-    name = info.name.removesuffix(" when opened")
+    """Open a device for measuring; its name tells its fault, and whether opening has it.
+
+    ``crash later:`` and ``wrong later:`` with a file's path are faults of all sittings but the
+    first, which makes the file.
+    """
+    name, _, seen = info.name.removesuffix(" when opened").partition(" later:")
+    if seen and not Path(seen).exists():
+        Path(seen).touch()
+        return FakeDevice({"float32": {"plain": 64.0}})
+    if name == "wrong":
+        return FakeDevice({"float32": {"plain": -64.0}})
+    if name == "tells its process":
+        return FakeDevice({"float32": {"plain": 64.0}}, launch_ns=os.getpid())
     if name not in FAULTS:
         return FakeDevice({"float32": {"plain": 64.0}})
-    if name != info.name:
+    if info.name.endswith(" when opened"):
         FAULTS[name]()
     device = Faulty({"float32": {"plain": 64.0}})
     device.fault = FAULTS[name]

@@ -8,6 +8,8 @@ from fuel_gpu.calibration.backends.answers import (
     change_words,
     number_words,
     padded,
+    repeat,
+    same_words,
 )
 
 N = 256
@@ -89,3 +91,24 @@ def test_changed_words_differ_from_each_other_and_from_before() -> None:
     assert len(set(words.tolist())) == len(words)
     assert (words[:4] != old[:4]).all()
     assert (words[4:] == old[4:]).all()
+
+
+def test_numbers_go_on_over_blocks_and_a_change_anywhere_is_seen() -> None:
+    words = np.zeros(200_000, dtype=np.uint64)  # four blocks
+    number_words(words.view(np.uint8))
+    assert np.array_equal(words, np.arange(200_000, dtype=np.uint64))
+    twin = words.copy()
+    assert same_words(words.view(np.uint8), twin.view(np.uint8))
+    for place in (0, 65_535, 65_536, 199_999):
+        twin[place] += np.uint64(1)
+        assert not same_words(words.view(np.uint8), twin.view(np.uint8))
+        twin[place] -= np.uint64(1)
+
+
+def test_a_pattern_is_repeated_to_the_end() -> None:
+    out = np.zeros(8, dtype=np.float16)
+    repeat(np.array([1, 2, 3], dtype=np.float16), out)
+    assert out.tolist() == [1, 2, 3, 1, 2, 3, 1, 2]
+    short = np.zeros(2, dtype=np.float16)
+    repeat(np.array([1, 2, 3], dtype=np.float16), short)
+    assert short.tolist() == [1, 2]

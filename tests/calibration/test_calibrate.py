@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,12 +11,14 @@ import pytest
 
 import fuel_gpu.calibration.calibrate as calibration
 from fuel_gpu.calibration.calibrate import calibrate, measurable
+from fuel_gpu.calibration.effort import QUICK
 from fuel_gpu.calibration.progress import (
     DeviceEnded,
     DeviceStarted,
     Event,
     Interrupted,
     Measuring,
+    RoundStarted,
 )
 from fuel_gpu.calibration.rates import device_rates
 from fuel_gpu.calibration.sittings import Sittings
@@ -35,7 +38,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     npu_plugin.install(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
-        patch.setattr(calibration, "QUICK", replace(calibration.QUICK, sittings=2))
+        patch.setattr(calibration, "QUICK", replace(QUICK, sittings=2))
         yield
 
 
@@ -101,6 +104,44 @@ def test_a_crash_keeps_what_was_finished_and_the_other_devices() -> None:
         ("npu:1", "cpu:0"),
     }
     assert [r.device for r in table.rates] == ["npu:1"]
+
+
+def test_devices_take_turns_and_each_sitting_is_a_fresh_process() -> None:
+    events: list[Event] = []
+    behaviours = report("good", "tells its process")
+    table = calibrate(behaviours, devices=["npu:0", "npu:1"], progress=events.append)
+    turns = [
+        e.device if isinstance(e, Measuring) else f"round {e.index}"
+        for e in events
+        if isinstance(e, RoundStarted)
+        or (isinstance(e, Measuring) and e.what == "launch overhead")
+    ]
+    assert turns == ["npu:0", "npu:1", "round 2", "npu:0", "npu:1"]
+    launches = {r.device: set(r.launch_samples) for r in table.rates}
+    assert launches["npu:0"] == {500}
+    assert len(launches["npu:1"]) == 2  # its launch takes as many nanoseconds as its process' id
+
+
+def test_a_crash_in_a_later_sitting_keeps_what_the_first_one_found(tmp_path: Path) -> None:
+    table = measure_npus(report(f"crash later:{tmp_path / 'seen'}"))
+    assert notes(table) == [
+        "npu:0: its measuring process crashed with SIGSEGV while measuring matrix product, float32"
+    ]
+    (rate,) = table.rates
+    assert rate.flops_per_ns == pytest.approx(64.0, rel=1e-6)
+    assert rate.bytes_per_ns is not None
+    assert "incomplete" not in rate.flags
+
+
+def test_a_result_that_is_wrong_in_a_later_sitting_is_withdrawn(tmp_path: Path) -> None:
+    table = measure_npus(report(f"wrong later:{tmp_path / 'seen'}"))
+    assert notes(table) == [
+        "npu:0: matrix product, float32: wrong result after many runs, left out",
+    ]
+    (rate,) = table.rates
+    assert rate.flops_per_ns is None
+    assert rate.flops_samples == ()
+    assert rate.bytes_per_ns is not None
 
 
 def test_a_device_that_cannot_be_opened_is_a_note() -> None:

@@ -15,6 +15,7 @@ from fuel_gpu.calibration.sampling import (
     relative_half_width,
     settled,
     summarize,
+    summarize_sittings,
 )
 
 SAMPLES = st.lists(st.integers(1, 10**9), min_size=1, max_size=300)
@@ -120,3 +121,28 @@ def test_summary_names_what_is_wrong() -> None:
     assert found.interval == (100.0, 200.0)
     assert found.flags == ("drift", "bimodal", "unsettled")
     assert summarize([5.0] * 6, width=0.01).flags == ()
+
+
+def test_sittings_are_summarised_by_their_medians() -> None:
+    # medians 10, 20, 30, 40, 50, 60, though the first has most samples
+    sittings = [[10] * 50, [19, 20, 21], [30], [40, 40], [50, 1, 99], [60]]
+    found = summarize_sittings(sittings, width=0.03)
+    assert found.median == 35
+    assert found.interval == (10, 60)  # of six: their range
+    assert "unsettled" in found.flags
+
+
+def test_one_sitting_is_summarised_by_its_samples() -> None:
+    samples = [9, 10, 10, 11, 10, 12, 10]
+    assert summarize_sittings([samples], width=0.03) == summarize(samples, width=0.03)
+
+
+def test_sittings_that_agree_are_settled_however_their_samples_vary() -> None:
+    assert "unsettled" not in summarize_sittings([[90, 100, 110]] * 6, width=0.03).flags
+    assert "unsettled" in summarize_sittings([[100, 100, 100]] * 5, width=0.03).flags  # too few
+
+
+@given(st.lists(SAMPLES, min_size=1, max_size=15))
+def test_the_interval_of_sittings_encloses_their_figure(sittings: list[list[int]]) -> None:
+    found = summarize_sittings(sittings, width=0.03)
+    assert found.interval[0] <= found.median <= found.interval[1]

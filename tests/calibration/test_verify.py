@@ -1,12 +1,14 @@
 """Verification: sizes that no curve was fitted to, measured afresh and compared."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import msgspec
 import pytest
 
 import fuel_gpu.calibration.verify as verification
 from fuel_gpu.calibration.curves import fit_curve
+from fuel_gpu.calibration.effort import QUICK
 from fuel_gpu.calibration.progress import Event, Measuring
 from fuel_gpu.calibration.records import CopyMeasured, Doing, Finished, Note, Record, Request
 from fuel_gpu.calibration.staleness import describe_machine
@@ -68,13 +70,17 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
         yield Finished()
 
     monkeypatch.setattr(verification, "measure_in_child", fake)
+    monkeypatch.setattr(verification, "QUICK", replace(QUICK, sittings=2))
     return noted
 
 
 def test_sizes_amid_the_tables_own_are_measured_and_compared(requests: list[Request]) -> None:
     events: list[Event] = []
     found = verify(table(), REPORT, progress=events.append)
-    assert [r.sizes_bytes for r in requests] == [(5792, 11584)]
+    assert [r.sizes_bytes for r in requests] == [(5792, 11584)] * 2
+    assert requests[0].agenda is None
+    assert requests[1].agenda is not None  # the same sizes again, in another process
+    assert requests[1].agenda.copy_sizes_bytes["pageable"] == (5792, 11584)
     assert [(h.src, h.measured.bytes, h.predicted_ns) for h in found.held_out] == [
         ("cpu:0", 5792, 6792),
         ("cuda:0", 11584, 12584),
@@ -89,7 +95,10 @@ def test_sizes_amid_the_tables_own_are_measured_and_compared(requests: list[Requ
         (1, 0.25, False),
     ]
     assert not found.holds
-    assert events == [Measuring("cuda:0", "copies, pageable, 5.656 KiB", 0.1)]
+    # of the two sittings the first has three quarters of the time
+    measuring = [e for e in events if isinstance(e, Measuring)]
+    assert {e.what for e in measuring} == {"copies, pageable, 5.656 KiB"}
+    assert [e.spent for e in measuring] == pytest.approx([0.075, 0.775])
 
 
 def test_a_device_that_changed_is_not_verified(requests: list[Request]) -> None:
