@@ -214,6 +214,7 @@ class _Run:
 
     def start(self, info: DeviceInfo) -> None:
         """Say that a device's turn has come for the first time."""
+        self.current = info.id
         self.started += 1
         self.tell(DeviceStarted(info.id, info.name, self.started, self.devices))
 

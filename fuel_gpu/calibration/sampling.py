@@ -70,7 +70,8 @@ def summarize_sittings(sittings: Sequence[Sequence[float]], *, width: float) -> 
 
     Samples of one process agree with each other more than with those of the next, which has other
     memory, other threads and another moment: the sittings' medians, not the samples, are what is
-    independent. So the figure is the median of these medians, and its interval theirs.
+    independent. So the figure is the median of these medians, and its interval theirs; of fewer
+    than six sittings, which say nothing with 95 % confidence, it is the range of all samples.
 
     Parameters
     ----------
@@ -88,9 +89,10 @@ def summarize_sittings(sittings: Sequence[Sequence[float]], *, width: float) -> 
         return summarize(sittings[0], width=width)
     medians = [float(np.median(samples)) for samples in sittings]
     pooled = np.concatenate([np.asarray(samples, dtype=np.float64) for samples in sittings])
+    enough = len(sittings) >= FEWEST_FOR_INTERVAL
     return Summary(
         median=float(np.median(medians)),
-        interval=median_interval(medians),
+        interval=median_interval(medians) if enough else (float(pooled.min()), float(pooled.max())),
         flags=_flags(pooled, settled=settled(medians, width=width)),
     )
 

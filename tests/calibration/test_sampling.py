@@ -132,6 +132,11 @@ def test_sittings_are_summarised_by_their_medians() -> None:
     assert "unsettled" in found.flags
 
 
+def test_fewer_than_six_sittings_have_the_range_of_all_samples() -> None:
+    found = summarize_sittings([[90, 100, 100], [100, 130, 100]], width=0.03)
+    assert (found.median, found.interval, found.flags) == (100, (90, 130), ("unsettled",))
+
+
 def test_one_sitting_is_summarised_by_its_samples() -> None:
     samples = [9, 10, 10, 11, 10, 12, 10]
     assert summarize_sittings([samples], width=0.03) == summarize(samples, width=0.03)
