@@ -65,7 +65,7 @@ def calibrate(
         What `fuel_gpu.probes.probe` found.
     full
         Measure longer, more often and at more sizes: more than a minute a device, instead of
-        about fifteen seconds.
+        ten to forty seconds.
     devices
         Only these, or their names (``cuda:0``); None for all.
     earlier

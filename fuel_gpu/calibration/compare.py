@@ -21,7 +21,10 @@ _UNSTEADY: Final = ("drift", "bimodal")
 _MIDDLE: Final = (0.1, 0.9)
 """Quantiles that enclose both kinds of bimodal samples, each a fifth of them at least."""
 
-_UNITS: Final = {"copy": "ns", "compute": "FLOP/ns", "memory": "byte/ns", "launch": "ns"}
+_UNITS: Final = {"copy": "ns", "compute": "FLOP/ns", "launch": "ns"}
+_BANDWIDTH: Final = "byte/ns"
+"""Unit of all other quantities."""
+
 _LEAST: Final = 1e-9
 """Stands for a launch of 0 ns where a ratio is taken."""
 
@@ -55,8 +58,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         ``slower``, ``faster`` or ``same`` for a figure in both tables; ``appeared`` or
         ``disappeared`` for what is in one only; ``changed`` for a name or a driver.
     quantity
-        ``copy``, ``compute``, ``memory`` or ``launch`` for a figure, or ``copies`` for all of a
-        pair's; ``device``; ``name``, ``driver`` or ``machine``.
+        ``copy``, ``both ways`` (two copies at once), ``compute``, ``memory``, ``memory of node 1``
+        (a NUMA node's) or ``launch`` for a figure, or ``copies`` for all of a pair's; ``device``;
+        ``name``, ``driver`` or ``machine``.
     src, dst, memory, bytes, dtype
         What it is of; empty where that has no meaning. A rate's device is `src`.
     unit, old, new
@@ -118,7 +122,11 @@ def compare(old: Table, new: Table, *, threshold: float = DEFAULT_THRESHOLD) -> 
     threshold
         At least 0; 0.1 is 10 %.
     """
-    figures = [*_copies(old, new, threshold), *_rates(old, new, threshold)]
+    figures = [
+        *_copies(old, new, threshold),
+        *_both_ways(old, new, threshold),
+        *_rates(old, new, threshold),
+    ]
     found = [change for change in figures if change.kind != "same"]
     found.sort(key=lambda change: -abs(math.log(change.factor)))
     return Comparison((*_parts(old, new), *found), len(figures), threshold)
@@ -141,6 +149,9 @@ def _parts(old: Table, new: Table) -> Iterator[Change]:
     for kind, (src, dst, memory) in _in_one_only(_transfers(old), _transfers(new)):
         if {src, dst} <= both:
             yield Change(kind=kind, quantity="copies", src=src, dst=dst, memory=memory)
+    for kind, (src, dst, memory) in _in_one_only(_duplexes(old), _duplexes(new)):
+        if {src, dst} <= both:
+            yield Change(kind=kind, quantity="both ways", src=src, dst=dst, memory=memory)
     for kind, (quantity, device, dtype) in _in_one_only(_rate_figures(old), _rate_figures(new)):
         if device in both and quantity != "launch":  # of a launch every dtype has the same
             yield Change(kind=kind, quantity=quantity, src=device, dtype=dtype)
@@ -162,6 +173,15 @@ def _copies(old: Table, new: Table, threshold: float) -> Iterator[Change]:
             )
             figures = _copy_figure(before[key], size), _copy_figure(now[key], size)
             yield _judged(where, *figures, threshold)
+
+
+def _both_ways(old: Table, new: Table, threshold: float) -> Iterator[Change]:
+    before, now = _duplexes(old), _duplexes(new)
+    for key in before:
+        if key in now:
+            src, dst, memory = key
+            where = Change(kind="same", quantity="both ways", src=src, dst=dst, memory=memory)
+            yield _judged(where, before[key], now[key], threshold)
 
 
 def _rates(old: Table, new: Table, threshold: float) -> Iterator[Change]:
@@ -186,7 +206,7 @@ def _rates(old: Table, new: Table, threshold: float) -> Iterator[Change]:
 
 def _judged(where: Change, old: Figure, new: Figure, threshold: float) -> Change:
     """Give the change with both figures in it, and what kind it is."""
-    unit = _UNITS[where.quantity]
+    unit = _UNITS.get(where.quantity, _BANDWIDTH)
     times = (old.value, new.value) if unit == "ns" else (new.value, old.value)
     factor = max(times[1], _LEAST) / max(times[0], _LEAST)
     overlap = old.low <= new.high and new.low <= old.high
@@ -227,6 +247,10 @@ def _rate_figures(table: Table) -> dict[tuple[str, str, str], Figure]:
                 found[quantity, rate.device, rate.dtype] = _figure(
                     value, interval, samples, flags, rate.provenance
                 )
+        for node in rate.nodes:
+            found[f"memory of node {node.node}", rate.device, rate.dtype] = _figure(
+                node.bytes_per_ns, node.interval, node.samples, node.flags, rate.provenance
+            )
     return found
 
 
@@ -249,6 +273,14 @@ def _figure(
 
 def _transfers(table: Table) -> dict[tuple[str, str, str], Transfer]:
     return {(t.src, t.dst, t.memory): t for t in table.transfers}
+
+
+def _duplexes(table: Table) -> dict[tuple[str, str, str], Figure]:
+    """Give copies both ways at once by their ends and the kind of memory."""
+    return {
+        (*d.ends, d.memory): _figure(d.bytes_per_ns, d.interval, d.samples, d.flags, d.provenance)
+        for d in table.duplex
+    }
 
 
 def _in_one_only(old: Mapping[K, object], new: Mapping[K, object]) -> Iterator[tuple[Kind, K]]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def calibrate(
     quick: Annotated[
-        bool, typer.Option("--quick", help="About ten seconds a device (the default).")
+        bool, typer.Option("--quick", help="Ten to forty seconds a device (the default).")
     ] = False,
     full: Annotated[
         bool, typer.Option("--full", help="About a minute a device: more sizes, more samples.")

@@ -64,8 +64,8 @@ def _row(change: "Change", count: int) -> "tuple[str, str, str, str]":
 
 
 def _part_text(change: "Change") -> str:
-    what = {"copies": "copies ", "compute": "compute ", "memory": "memory "}
-    text = f"{what.get(change.quantity, '')}{_place_text(change)} {change.kind}"
+    what = "" if change.quantity == "device" else f"{change.quantity} "
+    text = f"{what}{_place_text(change)} {change.kind}"
     if change.kind == "changed":
         place = f"{change.src}: " if change.src else ""
         return (

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from fuel_gpu.calibration.compare import Change, Comparison, compare
 from fuel_gpu.calibration.curves import line_curve
 from fuel_gpu.calibration.sampling import relative_half_width, summarize
-from fuel_gpu.calibration.table import FORMAT_VERSION, Machine, Point, Rate, Table, Transfer
+from fuel_gpu.calibration.table import (
+    FORMAT_VERSION,
+    Duplex,
+    Machine,
+    NodeStream,
+    Point,
+    Rate,
+    Table,
+    Transfer,
+)
 
 
 def table_of(*points: Point, rates: Sequence[Rate] = ()) -> Table:
@@ -147,6 +156,45 @@ def test_datasheet_figures_are_compared_by_value() -> None:
     old = table_of(rates=[rate(100.0, bytes_per_ns=10.0)])
     new = table_of(rates=[rate(111.0, bytes_per_ns=10.5)])
     assert kinds(compare(old, new)) == [("faster", "compute")]
+
+
+def duplex(bytes_per_ns: float) -> Duplex:
+    return Duplex(
+        ends=("cpu:0", "cuda:0"),
+        memory="pinned",
+        bytes=MIB,
+        bytes_per_ns=bytes_per_ns,
+        provenance="measured",
+        samples=(bytes_per_ns,) * 6,
+        interval=(0.98 * bytes_per_ns, 1.02 * bytes_per_ns),
+    )
+
+
+def test_copies_both_ways_at_once_are_compared_by_their_bandwidth() -> None:
+    before, now = (msgspec.structs.replace(OLD, duplex=(duplex(b),)) for b in (40.0, 20.0))
+    change = only(compare(before, now))
+    assert (change.kind, change.quantity, change.unit) == ("slower", "both ways", "byte/ns")
+    assert (change.src, change.dst, change.memory) == ("cpu:0", "cuda:0", "pinned")
+    assert change.factor == 2.0
+    assert kinds(compare(now, before)) == [("faster", "both ways")]
+    assert kinds(compare(OLD, now)) == [("appeared", "both ways")]
+
+
+def test_each_memory_nodes_streaming_is_compared() -> None:
+    def table(second: float) -> Table:
+        nodes = [
+            NodeStream(node=n, cpus="0-7", bytes_per_ns=b, samples=(b,) * 6, interval=(b, b))
+            for n, b in enumerate((32.0, second))
+        ]
+        return table_of(rates=[msgspec.structs.replace(rate(), nodes=tuple(nodes))])
+
+    change = only(compare(table(32.0), table(16.0)))
+    assert (change.kind, change.quantity, change.dtype) == (
+        "slower",
+        "memory of node 1",
+        "float32",
+    )
+    assert change.factor == 2.0
 
 
 def test_a_launch_that_was_measured_once_for_all_dtypes_is_one_change() -> None:
