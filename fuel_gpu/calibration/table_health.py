@@ -60,7 +60,7 @@ def table_findings(table: Table | None, report: ProbeReport) -> list[Finding]:
 def _throttled(table: Table) -> Iterator[Finding]:
     """Find the measurements under whose conditions the device held back its clocks."""
     said: dict[str, dict[str, None]] = {}
-    for device, what, conditions in _measured_under(table):
+    for device, what, conditions in measured_under(table):
         if conditions is not None and conditions.throttled:
             phrase = f"{what} ({', '.join(conditions.throttled)})"
             said.setdefault(device, {})[phrase] = None
@@ -75,7 +75,7 @@ def _throttled(table: Table) -> Iterator[Finding]:
         )
 
 
-def _measured_under(table: Table) -> Iterator[tuple[str, str, Conditions | None]]:
+def measured_under(table: Table) -> Iterator[tuple[str, str, Conditions | None]]:
     """Give each figure's device, what it is, and its conditions."""
     for rate in table.rates:
         yield rate.device, f"{rate.dtype} compute", rate.flops_conditions

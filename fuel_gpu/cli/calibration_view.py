@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 from fuel_gpu.cli.console import console, format_bytes, format_ns
 
 if TYPE_CHECKING:
-    from fuel_gpu.calibration.table import Rate, Table, Transfer
+    from collections.abc import Iterator
+
+    from fuel_gpu.calibration.table import Conditions, Rate, Table, Transfer
     from fuel_gpu.calibration.verify import Verification
 
 _SHOWN_SIZES_BYTES = (64 * 2**10, 2**20)
@@ -19,6 +21,10 @@ def print_summary(table: "Table") -> None:
         screen.print(_copies(table))
     if table.rates:
         screen.print(_rates(table))
+    if table.duplex or any(rate.nodes for rate in table.rates):
+        screen.print(_besides(table))
+    for line in _conditions(table):
+        screen.print(line)
     if _any_doubt(table):
         screen.print(
             f"{_DOUBTFUL} doubtful: the samples drift, fall into two kinds or are too far apart, "
@@ -118,6 +124,57 @@ def _copies(table: "Table") -> object:
     return grid
 
 
+def _besides(table: "Table") -> object:
+    """Give what copies reach both ways at once, and what each memory node streams."""
+    from rich import box
+    from rich.table import Table as Grid
+
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in ("devices", "besides"):
+        grid.add_column(head)
+    grid.add_column("GB/s", justify="right")
+    grid.add_column("provenance")
+    for duplex in table.duplex:
+        what = f"copies both ways at once, {duplex.memory}, {format_bytes(duplex.bytes)} each"
+        value = f"{duplex.bytes_per_ns:.4g}{_doubt(duplex.flags)}"
+        grid.add_row(" and ".join(duplex.ends), what, value, duplex.provenance)
+    for rate in table.rates:
+        for node in rate.nodes:
+            what = f"memory node {node.node}, processors {node.cpus}, {rate.dtype}"
+            value = f"{node.bytes_per_ns:.4g}{_doubt(node.flags)}"
+            grid.add_row(rate.device, what, value, rate.provenance)
+    return grid
+
+
+def _conditions(table: "Table") -> "Iterator[str]":
+    """Say under which link and clocks each device was measured, as its own counters tell."""
+    from fuel_gpu.calibration.figures import joint_conditions
+    from fuel_gpu.calibration.table_health import measured_under
+
+    seen: dict[str, list[Conditions | None]] = {}
+    for device, _, conditions in measured_under(table):
+        seen.setdefault(device, []).append(conditions)
+    for device, several in seen.items():
+        if (of_all := joint_conditions(several)) is not None:
+            said = list(_said(of_all))
+            if said:
+                yield f"{device} while it was measured: {', '.join(said)}"
+
+
+def _said(conditions: "Conditions") -> "Iterator[str]":
+    if conditions.link_generation is not None and conditions.link_width is not None:
+        yield f"PCIe {conditions.link_generation} x{conditions.link_width}"
+    for what, clock in (
+        ("clock", conditions.sm_clock_mhz),
+        ("memory", conditions.memory_clock_mhz),
+    ):
+        if clock is not None:
+            low, high = clock
+            yield f"{what} {low} MHz" if low == high else f"{what} {low} to {high} MHz"
+    if conditions.throttled:
+        yield f"held back by {', '.join(conditions.throttled)}"
+
+
 def _bandwidth_at(transfer: "Transfer", size: int) -> str:
     point = next((p for p in transfer.points if p.bytes == size), None)
     return "-" if point is None else f"{size / point.ns:.3g}{_doubt(point.flags)}"
@@ -126,7 +183,9 @@ def _bandwidth_at(transfer: "Transfer", size: int) -> str:
 def _any_doubt(table: "Table") -> bool:
     """Whether a figure that is shown is marked as doubtful."""
     points = (p for transfer in table.transfers for p in transfer.points)
-    return any(p.flags for p in points if p.bytes in _SHOWN_SIZES_BYTES) or any(
+    besides = [one.flags for one in table.duplex]
+    besides += [node.flags for rate in table.rates for node in rate.nodes]
+    return any((*besides, *(p.flags for p in points if p.bytes in _SHOWN_SIZES_BYTES))) or any(
         value is not None and _flags_of(rate, what)
         for rate in table.rates
         for what, value in (("flops", rate.flops_per_ns), ("bytes", rate.bytes_per_ns))

@@ -104,17 +104,18 @@ def _links(links: "list[LinkHealth]") -> "Grid":
     from rich.table import Table as Grid
 
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-    for head in ("device", "link now", "at best"):
+    for head in ("device", "link now", "under load", "at best"):
         grid.add_column(head, no_wrap=True)
     for head in ("carries GB/s", "to the card", "from the card"):
         grid.add_column(head, justify="right", no_wrap=True)
     for link in links:
         for hop in link.hops[:-1]:
-            grid.add_row("", str(hop.now), str(hop.best), f"{hop.usable.bytes_per_ns:.3g}")
+            grid.add_row("", str(hop.now), "", str(hop.best), f"{hop.usable.bytes_per_ns:.3g}")
         last = link.hops[-1]
         grid.add_row(
             link.device,
             str(last.now),
+            "-" if link.loaded is None else str(link.loaded),
             str(last.best),
             f"{last.usable.bytes_per_ns:.3g}",
             *(_carried(link, to_device=way) for way in (True, False)),

@@ -131,7 +131,7 @@ def test_people_see_each_link_beside_what_it_carried(
     save_table(table(), own_table)
     assert run(["doctor"]) == 1
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    expected = "cuda:0 PCIe 1 x4 PCIe 4 x16 7.88 8 (102%, pinned) not measured"
+    expected = "cuda:0 PCIe 1 x4 - PCIe 4 x16 7.88 8 (102%, pinned) not measured"
     assert expected.split() in lines
     assert lines[-1] == ["1", "problem,", "1", "note"]
 
