@@ -3,12 +3,13 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fuel_gpu.calibration import table_file
 from fuel_gpu.calibration.curves import line_curve
 from fuel_gpu.calibration.staleness import describe_machine
-from fuel_gpu.calibration.table import FORMAT_VERSION, Point, Rate, Table, Transfer
+from fuel_gpu.calibration.table import FORMAT_VERSION, Conditions, Point, Rate, Table, Transfer
 from fuel_gpu.calibration.table_file import save_table
 from fuel_gpu.cli.main import run
 from fuel_gpu.probes import machine, surroundings
@@ -134,6 +135,19 @@ def test_people_see_each_link_beside_what_it_carried(
     expected = "cuda:0 PCIe 1 x4 - PCIe 4 x16 7.88 8 (102%, pinned) not measured"
     assert expected.split() in lines
     assert lines[-1] == ["1", "problem,", "1", "note"]
+
+
+def test_people_see_the_link_under_load(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], own_table: Path
+) -> None:
+    be(monkeypatch, ONE_CARD, NARROW)
+    risen = Conditions(link_generation=4, link_width=4)
+    transfers = tuple(msgspec.structs.replace(t, conditions=risen) for t in table().transfers)
+    save_table(msgspec.structs.replace(table(), transfers=transfers), own_table)
+    run(["doctor"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    expected = "cuda:0 PCIe 1 x4 PCIe 4 x4 PCIe 4 x16 7.88 8 (102%, pinned) not measured"
+    assert expected.split() in lines
 
 
 @pytest.mark.parametrize("text", [None, "{"])
