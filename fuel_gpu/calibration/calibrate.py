@@ -38,6 +38,7 @@ from fuel_gpu.errors import UsageError
 from fuel_gpu.probes.report import DeviceInfo, ProbeReport
 
 _CHECKPOINT_S = 2.0
+_EARLIER_STAY = "earlier figures stay where there are any, as it was not measured to the end"
 
 
 def calibrate(
@@ -249,10 +250,16 @@ def _follow(sittings: Sittings, run: _Run) -> bool:
 
 
 def _close(sittings: Sittings, run: _Run) -> None:
-    """Let what was measured by now count as measured to the end."""
+    """Let what was measured by now count as measured to the end.
+
+    Of a device whose sittings ended early, what an earlier calibration measured to the end stays.
+    """
     request = sittings.request
     for record in sittings.closing():
-        _take_in(record, request, run)
+        if sittings.failed and run.findings.has_whole(record):
+            run.findings.add_note(request.device.id, _EARLIER_STAY)
+        else:
+            _take_in(record, request, run)
     if request.peer is not None:
         run.findings.end_pair((request.device.id, request.peer.id))
         run.save()

@@ -7,7 +7,13 @@ from typing import Final
 import msgspec
 
 from fuel_gpu.calibration.curves import fit_curve
-from fuel_gpu.calibration.records import CopyMeasured, DuplexMeasured, RateMeasured, Swept
+from fuel_gpu.calibration.records import (
+    CopyMeasured,
+    DuplexMeasured,
+    RateMeasured,
+    Record,
+    Swept,
+)
 from fuel_gpu.calibration.staleness import describe_machine, same_device
 from fuel_gpu.calibration.table import (
     FORMAT_VERSION,
@@ -136,6 +142,16 @@ class Findings:
             key: d for key, d in self._kept_duplex.items() if set(d.ends) != {device, str(HOST)}
         }
         self._kept_rates = {key: r for key, r in self._kept_rates.items() if r.device != device}
+
+    def has_whole(self, record: Record) -> bool:
+        """Whether an earlier calibration measured to the end what this record would end."""
+        if isinstance(record, Swept):
+            kept = self._kept_transfers.get((record.src, record.dst, record.memory))
+            return kept is not None and not _incomplete(kept)
+        if isinstance(record, RateMeasured):
+            rate = self._kept_rates.get((record.rate.device, record.rate.dtype))
+            return rate is not None and INCOMPLETE not in rate.flags
+        return False
 
     def share(self, source: str, target: str) -> None:
         """Let the figures of `source` stand for `target`, marked as shared."""

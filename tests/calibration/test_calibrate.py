@@ -133,6 +133,20 @@ def test_a_crash_in_a_later_sitting_keeps_what_the_first_one_found(tmp_path: Pat
     assert "incomplete" not in rate.flags
 
 
+def test_a_crash_in_a_later_sitting_leaves_earlier_figures_whole(
+    good: Run, tmp_path: Path
+) -> None:
+    behaviours = report(f"crash later:{tmp_path / 'seen'}")
+    named = msgspec.structs.replace(good.table, devices=behaviours.devices)  # as the same device
+    table = calibrate(behaviours, devices=["npu:0"], earlier=named)
+    assert table.rates == good.table.rates
+    assert table.transfers == good.table.transfers
+    assert notes(table) == [
+        "npu:0: its measuring process crashed with SIGSEGV while measuring matrix product, float32",
+        "npu:0: earlier figures stay where there are any, as it was not measured to the end",
+    ]
+
+
 def test_a_result_that_is_wrong_in_a_later_sitting_is_withdrawn(tmp_path: Path) -> None:
     table = measure_npus(report(f"wrong later:{tmp_path / 'seen'}"))
     assert notes(table) == [
