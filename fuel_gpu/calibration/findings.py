@@ -186,11 +186,12 @@ class Findings:
         transfers = dict(self._kept_transfers)
         for transfer in self._measured_transfers():
             key = (transfer.src, transfer.dst, transfer.memory)
-            if key in self._swept or key not in transfers or _incomplete(transfers[key]):
+            before = transfers.get(key)
+            if key in self._swept or before is None or _supersedes(transfer, before):
                 transfers[key] = transfer
         rates = dict(self._kept_rates)
         for rated, rate in self._rates.items():
-            if INCOMPLETE not in rate.flags or INCOMPLETE in rates.get(rated, rate).flags:
+            if INCOMPLETE not in rate.flags or _says_more(rate, rates.get(rated)):
                 rates[rated] = rate
         used = {end for src, dst, _ in transfers for end in (src, dst)}
         used |= {device for device, _ in rates}
@@ -279,3 +280,20 @@ class Findings:
 
 def _incomplete(transfer: Transfer) -> bool:
     return transfer.notes.startswith(INCOMPLETE)
+
+
+def _supersedes(transfer: Transfer, before: Transfer) -> bool:
+    """Whether copies not measured to the end replace earlier ones: if neither were, with more."""
+    return _incomplete(before) and _runs(transfer) >= _runs(before)
+
+
+def _runs(transfer: Transfer) -> int:
+    return sum(len(point.samples) for point in transfer.points)
+
+
+def _says_more(rate: Rate, before: Rate | None) -> bool:
+    """Whether a rate not measured to the end replaces an earlier one: as copies do."""
+    if before is None:
+        return True
+    now, then = (len(r.flops_samples) + len(r.bytes_samples) for r in (rate, before))
+    return INCOMPLETE in before.flags and now >= then

@@ -296,3 +296,21 @@ def test_nothing_new_leaves_date_and_crossover() -> None:
     assert (findings.table().created, findings.table().engine_crossover) == ("2001-01-01", 7)
     findings.add_rate(rate("cuda:0"))
     assert findings.table().created != "2001-01-01"
+
+
+def test_of_two_interrupted_calibrations_the_one_with_more_runs_stays() -> None:
+    def begun(samples: int, earlier: Table | None = None) -> Table:
+        findings = Findings(REPORT, earlier)
+        for size in (4096, 8192):
+            record = copy("cpu:0", "cuda:0", size, 10 * samples)
+            point = msgspec.structs.replace(record.point, samples=(10 * samples,) * samples)
+            findings.add_copy(msgspec.structs.replace(record, point=point))
+        plain = rate("cuda:0", flops=float(samples)).rate
+        made = msgspec.structs.replace(plain, flops_samples=(float(samples),) * samples)
+        findings.add_rate(RateMeasured(rate=made, whole=False))
+        return findings.table()
+
+    for second, stays in ((2, 5), (5, 5), (7, 7)):
+        table = begun(second, begun(5))
+        assert [t.points[0].ns for t in table.transfers] == [10 * stays]
+        assert [r.flops_per_ns for r in table.rates] == [stays]
