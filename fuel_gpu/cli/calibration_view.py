@@ -162,8 +162,10 @@ def _conditions(table: "Table") -> "Iterator[str]":
 
 
 def _said(conditions: "Conditions") -> "Iterator[str]":
+    from fuel_gpu.probes.pcie import Link
+
     if conditions.link_generation is not None and conditions.link_width is not None:
-        yield f"PCIe {conditions.link_generation} x{conditions.link_width}"
+        yield str(Link(conditions.link_generation, conditions.link_width))
     for what, clock in (
         ("clock", conditions.sm_clock_mhz),
         ("memory", conditions.memory_clock_mhz),
