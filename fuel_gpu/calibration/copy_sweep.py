@@ -1,5 +1,6 @@
 """Copies between the host and a device over all sizes, in both directions."""
 
+import itertools
 import math
 import random
 import time
@@ -17,10 +18,12 @@ from fuel_gpu.calibration.table import Conditions, Point
 from fuel_gpu.probes.report import DeviceInfo
 from fuel_gpu.sizes import size_text
 
-_RUNS_A_VISIT: Final = 3
 _TURN_NS: Final = 1_000_000
 """A copy of twice this length is visited in every second pass only, and so on: short ones vary
 most, and long ones would take all the time."""
+
+_SHORT_PASSES: Final = 4
+"""Copies shorter than that are visited so many times more, however late it is."""
 
 _TELL_EVERY_S: Final = 0.5
 _SEED: Final = 1
@@ -61,10 +64,11 @@ def measure_copies(
 ) -> Iterator[Record]:
     """Measure copies both ways between two ends at every size that the bound allows.
 
-    A first pass over all sizes, so that an interrupted run has them all, is followed by passes in
-    random order over those that are not settled, until the time is up. How soon a driver's threads
-    wake differs from moment to moment far more than within one: a few samples from many moments
-    say more than many from one. Early on, sizes are added where the curve bends.
+    A first pass over all sizes, so that an interrupted run has them all, is followed by passes over
+    those that are not settled, until the time is up. Each pass is in random order, and each visit
+    takes one sample: how soon a driver's threads wake depends on what was copied just before, and
+    differs from moment to moment far more than within one. Early on, sizes are added where the
+    curve bends.
 
     Parameters
     ----------
@@ -97,7 +101,7 @@ def measure_copies(
         for share in _REFINED_AT if refine else ():
             yield from _passes(sweep, begun + share * (deadline - begun), copies.memory, budget)
             yield from _first_visits(sweep, copies, sweep.sizes_at_bends(), budget, check=True)
-        yield from _passes(sweep, deadline, copies.memory, budget)
+        yield from _passes(sweep, deadline, copies.memory, budget, for_short=_SHORT_PASSES)
         for src, dst in (ends, ends[::-1]):
             yield Swept(src=src, dst=dst, memory=copies.memory)
     finally:
@@ -107,7 +111,7 @@ def measure_copies(
 def _first_visits(
     sweep: "_Sweep", copies: Copies, sizes: list[int], budget: Budget, *, check: bool
 ) -> Iterator[Record]:
-    for size in sizes:
+    for size in random.Random(_SEED).sample(sizes, len(sizes)):
         what = f"copies, {copies.memory}, {size_text(size)}"
         yield Doing(what=what, spent=budget.spent())
         if check and not copies.arrived(size):
@@ -118,14 +122,21 @@ def _first_visits(
             yield sweep.record(direction, size)
 
 
-def _passes(sweep: "_Sweep", deadline: float, memory: str, budget: Budget) -> Iterator[Record]:
+def _passes(
+    sweep: "_Sweep", deadline: float, memory: str, budget: Budget, *, for_short: int = 0
+) -> Iterator[Record]:
     order = random.Random(_SEED)
     visited: set[tuple[Direction, int]] = set()
     told = time.monotonic()
-    while time.monotonic() < deadline and (unsettled := sweep.unsettled()):
+    for number in itertools.count():
+        unsettled = sweep.unsettled()
+        if not unsettled or (number >= for_short and time.monotonic() >= deadline):
+            break
         order.shuffle(unsettled)
         for key in unsettled:
-            if time.monotonic() < deadline and order.random() * sweep.last_ns(*key) < _TURN_NS:
+            turn = order.random() * sweep.last_ns(*key) < _TURN_NS
+            short = number < for_short and sweep.last_ns(*key) < _TURN_NS
+            if short or (turn and time.monotonic() < deadline):
                 sweep.visit(*key)
                 visited.add(key)
         if time.monotonic() > told + _TELL_EVERY_S:
@@ -158,17 +169,14 @@ class _Sweep:
         self._steady_from: dict[Direction, float] = dict.fromkeys(DIRECTIONS, math.inf)
 
     def visit(self, direction: Direction, size: int) -> None:
-        """Take a few samples after a copy that is not counted; one of a copy known to be long."""
+        """Take a sample, after a copy that is not counted unless it is known to be long."""
         run = self._runs[direction]
-        samples = self._samples.setdefault((direction, size), [])
-        first = run(size)
+        taken = run(size)
         if size < self._steady_from[direction]:
-            first = run(size)
-            if first >= STEADY_NS:
+            taken = run(size)
+            if taken >= STEADY_NS:
                 self._steady_from[direction] = size
-        samples.append(first)
-        if first < STEADY_NS:
-            samples += [run(size) for _ in range(_RUNS_A_VISIT - 1)]
+        self._samples.setdefault((direction, size), []).append(taken)
 
     def last_ns(self, direction: Direction, size: int) -> int:
         """The latest sample."""
@@ -186,7 +194,7 @@ class _Sweep:
             size_bound_bytes=self._bound_bytes,
             point=Point(
                 bytes=size,
-                ns=round(found.median),
+                ns=round(found.value),
                 samples=tuple(samples),
                 interval=(round(found.interval[0]), round(found.interval[1])),
                 flags=found.flags,

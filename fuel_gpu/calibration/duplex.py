@@ -51,7 +51,7 @@ def measure_duplex(
             ends=ends,
             memory=memory,
             bytes=nbytes,
-            bytes_per_ns=moved.summary.median,
+            bytes_per_ns=moved.summary.value,
             provenance="measured",
             samples=moved.samples,
             interval=moved.summary.interval,

@@ -33,7 +33,7 @@ class Effort:
     fewest, most
         Samples of one figure in one sitting.
     fewest_copies
-        Samples of one size of a copy in one sitting, unless they took long; three a visit.
+        Samples of one size of a copy in one sitting, unless they took long.
     dwell_s
         How long to measure a rate in one sitting at least.
     product_run_ns

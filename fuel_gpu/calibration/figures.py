@@ -83,9 +83,9 @@ def rate_of(
     return Rate(
         device=device,
         dtype=dtype,
-        flops_per_ns=flops.summary.median if flops else None,
-        bytes_per_ns=moved.summary.median if moved else None,
-        launch_ns=round(launch.summary.median),
+        flops_per_ns=flops.summary.value if flops else None,
+        bytes_per_ns=moved.summary.value if moved else None,
+        launch_ns=round(launch.summary.value),
         provenance="measured",
         flops_samples=flops.samples if flops else (),
         bytes_samples=moved.samples if moved else (),
@@ -108,7 +108,7 @@ def node_stream(node: int, cpus: str, moved: Figure) -> NodeStream:
     return NodeStream(
         node=node,
         cpus=cpus,
-        bytes_per_ns=moved.summary.median,
+        bytes_per_ns=moved.summary.value,
         samples=moved.samples,
         interval=moved.summary.interval,
         flags=moved.flags,

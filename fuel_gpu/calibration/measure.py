@@ -48,10 +48,7 @@ from fuel_gpu.device import HOST
 from fuel_gpu.probes.report import DeviceInfo
 from fuel_gpu.sizes import size_text
 
-_LAUNCH_WEIGHT, _COPIES_WEIGHT, _PRODUCT_WEIGHT, _STREAM_WEIGHT = 0.3, 3.0, 1.5, 1.0
-_OTHER_COPIES_WEIGHT: Final = 1.5
-"""For kinds of host memory after the first, which plans are priced with."""
-
+_LAUNCH_WEIGHT, _COPIES_WEIGHT, _PRODUCT_WEIGHT, _STREAM_WEIGHT = 0.3, 5.0, 1.5, 1.0
 _DUPLEX_WEIGHT: Final = 0.5
 
 _PEER_SHARE: Final = 4
@@ -82,8 +79,7 @@ def measure_device(
         duplex_kinds = agenda.duplex
         dtypes = tuple(d for d in dtypes if d in agenda.products or d in agenda.streams)
         nodes = nodes if agenda.noded else ()
-    weights = [_OTHER_COPIES_WEIGHT if index else _COPIES_WEIGHT for index in range(len(kinds))]
-    weight = _LAUNCH_WEIGHT + sum(weights) + _DUPLEX_WEIGHT * len(duplex_kinds)
+    weight = _LAUNCH_WEIGHT + _COPIES_WEIGHT * len(kinds) + _DUPLEX_WEIGHT * len(duplex_kinds)
     weight += (_PRODUCT_WEIGHT + _STREAM_WEIGHT) * len(dtypes) + _STREAM_WEIGHT * len(nodes)
     budget = Budget(effort.sitting_s(first=agenda is None), weight)
     neighbours = Neighbours()
@@ -96,7 +92,7 @@ def measure_device(
     except Exception as error:
         yield Note(text=f"launch overhead: {one_line(error)}; without it no rates are kept")
     ends = (str(HOST), info.id)
-    for memory, share in zip(kinds, weights, strict=True):
+    for memory in kinds:
         begin_watching(device)
         try:
             yield from measure_copies(
@@ -106,7 +102,7 @@ def measure_device(
                 bound_bytes,
                 effort,
                 budget,
-                share,
+                _COPIES_WEIGHT,
                 check=agenda is None,
                 refine=agenda is None,
                 conditions=partial(conditions_of, device),

@@ -1,4 +1,4 @@
-"""Statistics of repeated timings: the median, its interval, when to stop, what looks wrong."""
+"""Statistics of repeated timings: the figure, its interval, when to stop, what looks wrong."""
 
 import math
 from collections.abc import Sequence
@@ -20,6 +20,9 @@ STEADY_NS = 20_000_000
 LONG_NS = 100_000_000
 """Samples that took so long in all have met as many moments as many short ones."""
 
+_TRIMMED = 0.1
+"""Of several sittings' samples such a share is left out at either end."""
+
 _TREND_P_VALUE = 0.01
 _TREND_SHIFT = 0.1
 _MODE_SHARE = 0.2
@@ -33,16 +36,16 @@ class Summary:
 
     Parameters
     ----------
-    median
-        Of all samples.
+    value
+        The median of one sitting's samples; of several sittings' the trimmed mean.
     interval
-        95 % confidence interval of the median; the whole range below six samples.
+        Its 95 % confidence interval; the whole range below six samples of one sitting.
     flags
         ``drift`` where later samples differ from earlier ones, ``bimodal`` where there are two
         kinds of samples, ``unsettled`` where the interval is wider than was asked for.
     """
 
-    median: float
+    value: float
     interval: tuple[float, float]
     flags: tuple[str, ...]
 
@@ -59,7 +62,7 @@ def summarize(samples: Sequence[float], *, width: float) -> Summary:
     """
     values = np.asarray(samples, dtype=np.float64)
     return Summary(
-        median=float(np.median(values)),
+        value=float(np.median(values)),
         interval=median_interval(samples),
         flags=_flags(values, settled=settled(samples, width=width)),
     )
@@ -68,10 +71,13 @@ def summarize(samples: Sequence[float], *, width: float) -> Summary:
 def summarize_sittings(sittings: Sequence[Sequence[float]], *, width: float) -> Summary:
     """Summarise one figure's samples of several sittings, in the order in which they were taken.
 
-    Samples of one process agree with each other more than with those of the next, which has other
-    memory, other threads and another moment: the sittings' medians, not the samples, are what is
-    independent. So the figure is the median of these medians, and its interval theirs; of fewer
-    than six sittings, which say nothing with 95 % confidence, it is the range of all samples.
+    The figure is the mean of all samples but the tenth at either end: where samples come in two
+    kinds, as copies do whose driver's threads are awake or asleep, a median falls on either side
+    and says nothing of the other. Samples of one process agree with each other more than with those
+    of the next, which has other memory, other threads and another moment: the sittings, not the
+    samples, are what is independent. So the interval is that of the sittings' figures' median,
+    widened where the figure of all lies outside it; of fewer than six sittings, which say nothing
+    with 95 % confidence, it is the range of all samples.
 
     Parameters
     ----------
@@ -87,14 +93,24 @@ def summarize_sittings(sittings: Sequence[Sequence[float]], *, width: float) -> 
     """
     if len(sittings) == 1:
         return summarize(sittings[0], width=width)
-    medians = [float(np.median(samples)) for samples in sittings]
-    pooled = np.concatenate([np.asarray(samples, dtype=np.float64) for samples in sittings])
-    enough = len(sittings) >= FEWEST_FOR_INTERVAL
+    each = [np.asarray(samples, dtype=np.float64) for samples in sittings]
+    taken = np.concatenate(each)
+    value, of_each = _trimmed_mean(taken), [_trimmed_mean(samples) for samples in each]
+    if len(sittings) < FEWEST_FOR_INTERVAL:
+        low, high = float(taken.min()), float(taken.max())
+    else:
+        low, high = median_interval(of_each)
     return Summary(
-        median=float(np.median(medians)),
-        interval=median_interval(medians) if enough else (float(pooled.min()), float(pooled.max())),
-        flags=_flags(pooled, settled=settled(medians, width=width)),
+        value=value,
+        interval=(min(low, value), max(high, value)),
+        flags=_flags(taken, settled=settled(of_each, width=width)),
     )
+
+
+def _trimmed_mean(samples: NDArray[np.float64]) -> float:
+    """Give the mean of samples but a tenth, rounded up, at either end; of one or two, all."""
+    cut = min(math.ceil(len(samples) * _TRIMMED), (len(samples) - 1) // 2)
+    return float(np.sort(samples)[cut : len(samples) - cut].mean())
 
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:

@@ -158,7 +158,7 @@ class Sittings:
         low, high = found.summary.interval
         point = msgspec.structs.replace(
             record.point,
-            ns=round(found.summary.median),
+            ns=round(found.summary.value),
             samples=tuple(ns for one in taken for ns in one.point.samples),
             interval=(round(low), round(high)),
             flags=found.flags,
@@ -176,7 +176,7 @@ class Sittings:
         self._flags["duplex", memory] = found.flags
         duplex = msgspec.structs.replace(
             taken[-1],
-            bytes_per_ns=found.summary.median,
+            bytes_per_ns=found.summary.value,
             samples=found.samples,
             interval=found.summary.interval,
             flags=found.flags,

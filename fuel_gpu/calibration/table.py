@@ -58,9 +58,9 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Copies of one size: the median, its confidence interval and every sample, in nanoseconds.
+    """Copies of one size: their time, its confidence interval and every sample, in nanoseconds.
 
-    The median is that of the sittings' medians, the interval theirs: see `summarize_sittings`.
+    The time is the samples' trimmed mean, the interval the sittings': see `summarize_sittings`.
 
     `flags` names what the samples show: ``drift``, ``bimodal``, ``unsettled``.
     """

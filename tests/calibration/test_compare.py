@@ -327,7 +327,7 @@ def drawn(noise: np.random.Generator, size: int) -> Point:
     found = summarize(samples, width=0.03)
     return Point(
         bytes=size,
-        ns=round(found.median),
+        ns=round(found.value),
         samples=tuple(samples),
         interval=(round(found.interval[0]), round(found.interval[1])),
         flags=found.flags,

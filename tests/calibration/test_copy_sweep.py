@@ -79,7 +79,20 @@ def test_every_size_is_measured_both_ways_and_the_bound_recorded() -> None:
 def test_the_first_pass_covers_all_sizes_before_any_is_visited_again() -> None:
     records, _ = sweep(line())
     first = [r.point.bytes for r in records if isinstance(r, CopyMeasured)][:8]
-    assert first == [4096, 4096, 8192, 8192, 16384, 16384, 32768, 32768]
+    assert sorted(first) == [4096, 4096, 8192, 8192, 16384, 16384, 32768, 32768]
+    assert first[::2] == first[1::2]  # each size both ways
+
+
+def test_short_copies_are_visited_again_however_late_it_is() -> None:
+    late = Budget(1e-9, 1.0)
+    copies = FakeCopies("pageable", lambda n: 100 * n, lambda n: 100 * n + 1)
+    sizes = HASTY.copy_sizes_bytes
+    records = list(
+        measure_copies(("cpu:0", "cuda:0"), lambda _: copies, sizes, GIB, HASTY, late, 1.0)
+    )
+    runs = {size: len(r.point.samples) for (_, _, size), r in last_points(records).items()}
+    assert runs[4096] == 5  # of 0.4 ms: once, and four times more
+    assert runs[max(sizes)] == 1
 
 
 def test_sizes_over_the_bound_are_not_tried() -> None:

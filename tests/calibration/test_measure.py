@@ -38,7 +38,7 @@ def test_launch_then_copies_then_rates() -> None:
     records = run(FakeDevice({"float32": {"plain": 4.0}}), "float32")
     doing = [r.what for r in records if isinstance(r, Doing)]
     assert doing[0] == "launch overhead"
-    assert doing[1] == "copies, pageable, 4 KiB"
+    assert doing[1].startswith("copies, pageable, ")
     assert doing[-2:] == ["matrix product, float32", "streaming, float32"]
     assert notes(records) == []
 

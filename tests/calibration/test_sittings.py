@@ -74,13 +74,13 @@ def sit(joined: Sittings, records: Iterable[Record], *, whole: bool = True) -> l
     return given
 
 
-def test_a_copys_figure_is_the_median_of_its_sittings_medians() -> None:
+def test_a_copys_figure_is_the_trimmed_mean_of_all_sittings_samples() -> None:
     joined = sittings()
     sit(joined, [copy(100, 100, 130)])
     sit(joined, [copy(200, 210, 190)])
     (found,) = sit(joined, [copy(150)])
     assert isinstance(found, CopyMeasured)
-    assert found.point.ns == 150
+    assert found.point.ns == 154  # (100 + 130 + 150 + 190 + 200) / 5: one at either end is cut
     assert found.point.samples == (100, 100, 130, 200, 210, 190, 150)
     assert found.point.interval == (100, 210)  # of all samples: three sittings are too few
 
