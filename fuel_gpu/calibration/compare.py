@@ -38,7 +38,7 @@ class Figure(msgspec.Struct, frozen=True):
     Parameters
     ----------
     value
-        The median.
+        The figure.
     low, high
         Where it lies with its noise; the value itself where nothing was measured.
     """
@@ -110,9 +110,9 @@ class Comparison(msgspec.Struct, frozen=True):
 def compare(old: Table, new: Table, *, threshold: float = DEFAULT_THRESHOLD) -> Comparison:
     """Tell what changed between two calibrations.
 
-    A figure changed if the intervals of its medians do not overlap and the longer time exceeds the
+    A figure changed if its two intervals do not overlap and the longer time exceeds the
     shorter by more than `threshold`. Samples that drifted, or fell into two kinds, have more noise
-    than their median's interval says: the middle 80 % of them stand for it. So have fewer than
+    than their interval says: the middle 80 % of them stand for it. So have fewer than
     six: their range counts three times as wide. Figures without samples, such as a datasheet's,
     are compared by value. Copies are compared at the sizes that both tables have; by their curves
     if there are none.

@@ -134,9 +134,10 @@ def _passes(
             break
         order.shuffle(unsettled)
         for key in unsettled:
-            turn = order.random() * sweep.last_ns(*key) < _TURN_NS
-            short = number < for_short and sweep.last_ns(*key) < _TURN_NS
-            if short or (turn and time.monotonic() < deadline):
+            last_ns = sweep.last_ns(*key)
+            if order.random() * last_ns < _TURN_NS and (
+                time.monotonic() < deadline or (number < for_short and last_ns < _TURN_NS)
+            ):
                 sweep.visit(*key)
                 visited.add(key)
         if time.monotonic() > told + _TELL_EVERY_S:

@@ -1,4 +1,4 @@
-"""Monotone transfer curves over size: fitted to medians, evaluated one by one or as an array."""
+"""Monotone transfer curves over size: fitted to measured times, evaluated one by one or as an array."""
 
 import itertools
 import math
@@ -15,11 +15,11 @@ _FLOOR_SHARE = 0.5
 """The latency at zero bytes is at least this share of the smallest measured copy's time."""
 
 
-def fit_curve(sizes_bytes: Sequence[int], medians_ns: Sequence[int]) -> Curve:
+def fit_curve(sizes_bytes: Sequence[int], times_ns: Sequence[int]) -> Curve:
     """Fit a monotone piecewise-linear curve with a knot at every measured size.
 
     A copy goes through regimes (latency, caches, streaming) whose bandwidths differ severalfold, so
-    no single line fits. The medians are made non-decreasing by isotonic regression of their
+    no single line fits. The times are made non-decreasing by isotonic regression of their
     logarithms (relative errors count alike at every size); straight lines join them. A knot at zero
     bytes carries the latency: the first segment extended to zero, kept within half and all of the
     first knot's time. Past the last knot the bandwidth is that of the last fourfold growth.
@@ -28,8 +28,8 @@ def fit_curve(sizes_bytes: Sequence[int], medians_ns: Sequence[int]) -> Curve:
     ----------
     sizes_bytes
         Strictly ascending, positive, bytes.
-    medians_ns
-        The median time at each size, positive, nanoseconds.
+    times_ns
+        The time at each size, positive, nanoseconds.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def fit_curve(sizes_bytes: Sequence[int], medians_ns: Sequence[int]) -> Curve:
     Restrictions* (1972), as ``scipy.optimize.isotonic_regression``.
     """
     sizes = [int(size) for size in sizes_bytes]
-    medians = [max(1, int(ns)) for ns in medians_ns]
+    medians = [max(1, int(ns)) for ns in times_ns]
     knots = _knots(sizes, medians)
     errors = left_out_errors(sizes, medians)
     return Curve(
@@ -83,12 +83,12 @@ def _tail(knots: list[tuple[int, int]]) -> float:
     return min(max((last_bytes - b) / (last_ns - ns), overall / 2), overall * 2)
 
 
-def left_out_errors(sizes_bytes: Sequence[int], medians_ns: Sequence[int]) -> list[float]:
+def left_out_errors(sizes_bytes: Sequence[int], times_ns: Sequence[int]) -> list[float]:
     """Relative error of predicting each inner point by a curve fitted to the other points.
 
     One a point but the first and the last; where it is large the curve bends between neighbours.
     """
-    sizes, medians = list(sizes_bytes), list(medians_ns)
+    sizes, medians = list(sizes_bytes), list(times_ns)
     errors = []
     for i in range(1, len(sizes) - 1):
         knots = _knots(sizes[:i] + sizes[i + 1 :], medians[:i] + medians[i + 1 :])
@@ -99,7 +99,7 @@ def left_out_errors(sizes_bytes: Sequence[int], medians_ns: Sequence[int]) -> li
 
 def sizes_at_bends(
     sizes_bytes: Sequence[int],
-    medians_ns: Sequence[int],
+    times_ns: Sequence[int],
     doubts: Sequence[float],
     *,
     tolerance: float,
@@ -109,7 +109,7 @@ def sizes_at_bends(
 
     Parameters
     ----------
-    sizes_bytes, medians_ns
+    sizes_bytes, times_ns
         What was measured, sizes ascending.
     doubts
         Half of each median's confidence interval over the median: a noisy point is no bend.
@@ -123,7 +123,7 @@ def sizes_at_bends(
     list
         Ascending; each the geometric mean of two neighbouring sizes, a multiple of 8.
     """
-    errors = left_out_errors(sizes_bytes, medians_ns)
+    errors = left_out_errors(sizes_bytes, times_ns)
     bends = [
         i
         for i, error in enumerate(errors)

@@ -21,7 +21,7 @@ class Figure:
     memory, bytes, dtype
         What a copy was of, or a rate is in; empty where that has no meaning.
     value, unit
-        The median.
+        The figure.
     low, high
         Its 95 % confidence interval; None where nothing was measured.
     samples

@@ -110,7 +110,7 @@ def _rate_row(figure: Figure) -> Sequence[str]:
 
 
 def _value_texts(figure: Figure) -> Sequence[str]:
-    """Write the median with its unit, its interval, and how many runs they rest on."""
+    """Write the figure with its unit, its interval, and how many runs they rest on."""
     form = ",.0f" if figure.unit == "ns" else ",.4g"
     value = f"{figure.value:{form}} {figure.unit}"
     if figure.low is None or figure.high is None:

@@ -39,7 +39,8 @@ class Summary:
     value
         The median of one sitting's samples; of several sittings' the trimmed mean.
     interval
-        Its 95 % confidence interval; the whole range below six samples of one sitting.
+        Its 95 % confidence interval; the range of all samples where these are fewer than six, or
+        the sittings are.
     flags
         ``drift`` where later samples differ from earlier ones, ``bimodal`` where there are two
         kinds of samples, ``unsettled`` where the interval is wider than was asked for.

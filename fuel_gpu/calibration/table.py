@@ -132,7 +132,7 @@ class Duplex(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     bytes_per_ns
         Bytes of both directions together over the time until both are done.
     samples, interval
-        One figure a run, and the 95 % confidence interval of their median.
+        One figure a run, and the figure's 95 % confidence interval.
     copy_engines
         How many copies the device says that it does beside its kernels; with one, copies take
         turns.
@@ -186,7 +186,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     flops_samples, bytes_samples, launch_samples
         One figure a run, in the order in which they were taken.
     flops_interval, bytes_interval, launch_interval
-        95 % confidence interval of the median.
+        95 % confidence interval of the figure.
     flops_kernel, bytes_kernel
         Which variant of the kernel did best, by which clock where there are two, at what size.
     flags

@@ -11,7 +11,7 @@ LAUNCH = figure([[500.0] * 6], width=0.03)
 def test_a_figure_keeps_its_samples_in_order() -> None:
     found = figure([[3.0, 1.0], [2.0]], width=0.03, kernel="plain, n 512")
     assert found.samples == (3.0, 1.0, 2.0)
-    assert found.summary.value == 2.0  # of the sittings' medians, both 2
+    assert found.summary.value == 2.0  # of three samples the middle one stays
     assert found.kernel == "plain, n 512"
 
 

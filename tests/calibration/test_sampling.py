@@ -146,12 +146,17 @@ def test_the_interval_of_sittings_is_that_of_their_figures() -> None:
 
 
 def test_the_interval_of_sittings_is_widened_to_a_figure_outside_it() -> None:
-    # nine sittings' figures are 10, so the median's interval is too, but most samples are 50:
+    # nine of ten sittings' figures are 10, so the median's interval is too, but most samples are 50:
     # of 29 three are cut at either end, which leaves 6 of 10 and 17 of 50
     sittings = [[10]] * 8 + [[50] * 20] + [[10]]
     found = summarize_sittings(sittings, width=0.03)
     assert found.value == pytest.approx((6 * 10 + 17 * 50) / 23)
     assert found.interval == (10, found.value)
+
+
+def test_fewer_than_six_sittings_have_the_range_of_all_samples() -> None:
+    found = summarize_sittings([[90, 100, 100], [100, 130, 100]], width=0.03)
+    assert (found.value, found.interval, found.flags) == (100, (90, 130), ("unsettled",))
 
 
 def test_fewer_samples_than_three_are_all_kept() -> None:
