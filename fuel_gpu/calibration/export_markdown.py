@@ -9,11 +9,11 @@ from fuel_gpu.calibration.table import Table
 from fuel_gpu.sizes import size_text
 
 _COPY_HEADS: Final = (
-    *("from", "to", "memory", "size", "median", "95 % interval", "runs", "GB/s", "provenance"),
+    *("from", "to", "memory", "size", "figure", "95 % interval", "runs", "GB/s", "provenance"),
     "flags",
 )
 _RATE_HEADS: Final = (
-    *("device", "dtype", "what", "median", "95 % interval", "runs", "kernel", "provenance"),
+    *("device", "dtype", "what", "figure", "95 % interval", "runs", "kernel", "provenance"),
     "flags",
 )
 

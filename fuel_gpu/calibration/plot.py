@@ -1,4 +1,4 @@
-"""A picture of every transfer curve: samples, medians, fit, and the usual line for contrast."""
+"""A picture of every transfer curve: samples, figures, fit, and the usual line for contrast."""
 
 import io
 import math
@@ -36,8 +36,8 @@ _MOST_DOTS: Final = 30_000
 """Height of a picture with very many devices; the format itself ends at 65,536."""
 
 _MEASURED_CAPTION: Final = (
-    "Small dots: single copies. Marks: their medians. Band: 95 % confidence interval of the "
-    "median. Line: the table's curve."
+    "Small dots: single copies. Marks: the table's figures. Band: their 95 % "
+    "confidence intervals. Line: the table's curve."
 )
 _UNMEASURED_CAPTION: Final = "Hollow marks, dashed lines: not measured (datasheet or fallback)."
 
@@ -115,7 +115,7 @@ def two_point_line(points: Sequence[Point]) -> TwoPointLine | None:
 def plot_curves(table: Table, format: str) -> bytes:
     """Draw every transfer curve: a row a pair of devices and kind of memory, both directions in it.
 
-    On the left time over size with each sample, the medians' 95 % intervals as a band, and the
+    On the left time over size with each sample, the figures' 95 % intervals as a band, and the
     fit; on the right bandwidth, with the line through two points beside the fit. What was not
     measured has hollow marks and a dashed fit, and a line under the picture says so.
 
@@ -213,7 +213,7 @@ def _draw_times(axes: "Axes", transfers: Sequence[Transfer], title: str) -> None
         axes.fill_between(
             sizes, [b[0] for b in bounds], [b[1] for b in bounds], color=color, alpha=0.3, lw=0
         )
-        _draw_medians(axes, transfer, [p.ns for p in points], color)
+        _draw_figures(axes, transfer, [p.ns for p in points], color)
         grid = _grid(transfer)
         style = _fit_style(transfer)
         axes.plot(
@@ -235,7 +235,7 @@ def _draw_times(axes: "Axes", transfers: Sequence[Transfer], title: str) -> None
 def _draw_bandwidths(axes: "Axes", transfers: Sequence[Transfer]) -> None:
     for transfer, color, width in zip(transfers, _COLORS, _LINE_WIDTHS, strict=False):
         grid = _grid(transfer)
-        _draw_medians(axes, transfer, [p.bytes / p.ns for p in transfer.points], color)
+        _draw_figures(axes, transfer, [p.bytes / p.ns for p in transfer.points], color)
         rate = grid / _fitted_ns(transfer, grid)
         axes.plot(grid, rate, _fit_style(transfer), color=color, linewidth=width)
         if (line := two_point_line(transfer.points)) is not None:
@@ -251,7 +251,7 @@ def _draw_bandwidths(axes: "Axes", transfers: Sequence[Transfer]) -> None:
         axes.legend(loc="lower right")
 
 
-def _draw_medians(axes: "Axes", transfer: Transfer, values: Sequence[float], color: str) -> None:
+def _draw_figures(axes: "Axes", transfer: Transfer, values: Sequence[float], color: str) -> None:
     face = color if _is_measured(transfer) else "none"
     sizes = [p.bytes for p in transfer.points]
     axes.plot(
